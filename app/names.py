@@ -24,6 +24,10 @@ PROGRAM_EXPORTS = (
 )
 
 
+#: Formats that measured algorithms are written in.
+TUNERS = ("nccl-tuner",)
+
+
 #: Formats that are read (``solver.traces``).
 READERS = (
     "pipedream",
@@ -32,6 +36,7 @@ READERS = (
     "flexflow",
     "astra_text",
     "pytorch_et",
+    "flight_recorder",
     "horovod",
     "xla",
     "tensorflow",

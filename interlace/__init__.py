@@ -25,9 +25,11 @@ if TYPE_CHECKING:
         InvalidTrace,
     )
     from solver.estimation.estimate import estimate
-    from solver.estimation.times_table import read_times, runs_of
+    from solver.estimation.table_runs import runs_of
+    from solver.estimation.times_table import read_times
     from solver.explanation.explain import explain
     from solver.exports import EXPORTS
+    from solver.exports.nccl_tuner import AlgorithmRun, tuner_table
     from solver.graph import Buffer, Graph, Op, build, with_barrier
     from solver.models import MODELS
     from solver.parameter_server.of_graph import step_of
@@ -57,6 +59,7 @@ __all__ = [
     "MODELS",
     "POLICIES",
     "READERS",
+    "AlgorithmRun",
     "Buffer",
     "Change",
     "Choice",
@@ -108,6 +111,7 @@ __all__ = [
     "simulate",
     "step_of",
     "sweep",
+    "tuner_table",
     "with_barrier",
 ]
 
@@ -117,6 +121,7 @@ _HOMES = {
     "MODELS": "solver.models.MODELS",
     "POLICIES": "solver.policies.POLICIES",
     "READERS": "solver.traces.READERS",
+    "AlgorithmRun": "solver.exports.nccl_tuner.AlgorithmRun",
     "Buffer": "solver.graph.Buffer",
     "Change": "solver.simulation.what_if.Change",
     "Choice": "solver.policies.choice.Choice",
@@ -164,10 +169,11 @@ _HOMES = {
     "read_measurements": "solver.calibration.measurements.read_measurements",
     "read_times": "solver.estimation.times_table.read_times",
     "read_trace": "solver.traces.read_trace",
-    "runs_of": "solver.estimation.times_table.runs_of",
+    "runs_of": "solver.estimation.table_runs.runs_of",
     "simulate": "interlace.functions.simulate",
     "step_of": "solver.parameter_server.of_graph.step_of",
     "sweep": "interlace.functions.sweep",
+    "tuner_table": "solver.exports.nccl_tuner.tuner_table",
     "with_barrier": "solver.graph.with_barrier",
 }
 

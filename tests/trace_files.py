@@ -155,7 +155,9 @@ def xla(job: Job) -> list[bytes]:
 
 
 def chakra(job: Job) -> list[bytes]:
-    nodes, before, ident = [], [], 1
+    nodes: list[bytes] = []
+    before: list[int] = []
+    ident = 1
     for compute, size in zip(job.computes, job.sizes, strict=True):
         nodes.append(chakra_bytes.node(ident, 4, compute, before, name=f"layer{ident}"))
         nodes.append(

@@ -119,7 +119,18 @@ def _keeping(trace: Trace, unsound: Iterable[str]) -> Trace:
     why = tuple(said[:MAX_UNSOUND_CHARACTERS] for said in unsound)[:MAX_UNSOUND]
     if trace.graph is None or (measured is None and replayed is None and not why):
         return trace
-    recorded = RecordedStep(measured, replayed, unsound=why)
+    unsized = trace.report.unsized
+    late = trace.report.arrivals
+    lost, rank = (late.lost_us, late.causes[0].rank) if late and late.causes else (None, None)
+    recorded = RecordedStep(
+        measured,
+        replayed,
+        lost,
+        rank,
+        sum(each.launches for each in unsized),
+        round(sum(each.time_us for each in unsized), 3),
+        why,
+    )
     return replace(trace, graph=replace(trace.graph, recorded=recorded))
 
 

@@ -100,7 +100,7 @@ def test_the_real_graph():
     ],
 )
 def test_many_links_share_channels(links, channels):
-    rows = [sent(i + 1, origin, target, 8, 1) for i, (origin, target) in enumerate(links)]
+    rows = [sent(i + 1, tail, head, 8, 1) for i, (tail, head) in enumerate(links)]
     trace = read(text(ran(0, 0, 1), *rows, *(edge(0, i + 1) for i in range(len(links)))))
     assert len(trace.channels) == channels
     assert any("links between devices" in said for said in trace.report.assumed) == (channels < 16)

@@ -285,6 +285,18 @@ def test_a_profile_that_has_sizes_keeps_them():
     assert "not of the same run" in other.report.warnings[-1]
 
 
+def test_a_profile_that_lacks_some_sizes_gets_them():
+    """Of a file of another run it keeps what it has, and the other at its time."""
+    partly = profile(None, None, sizes=(10, None))
+    found = pytorch_et.read([SENT, partly], TraceOptions())
+    assert (sizes_of(found), found.report.unsized) == ([40, 80], ())
+    assert "call by call" in found.report.assumed[-1]
+    others = trace(summed(3, 2, 10), summed(4, 2, 20), summed(5, 2, 30))
+    kept = pytorch_et.read([others, partly], TraceOptions())
+    assert (sizes_of(kept), [each.launches for each in kept.report.unsized]) == ([40], [1])
+    assert "not of the same run" in kept.report.warnings[-1]
+
+
 def test_calls_are_matched_by_their_record_function_ids():
     """The execution trace began earlier and saw a call more, and the ids say which."""
     nodes = [(3, 31, 7), (4, 41, 10), (5, 51, 20)]

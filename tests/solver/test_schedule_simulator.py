@@ -161,8 +161,8 @@ def test_any_chain_comes_back(rows, numbers):
     numbers = numbers[: len(rows)]
     chain = list(zip(numbers, rows, strict=True))
     layers = {
-        str(n): layer(f"l{n}", row[0], row[1], row[2], [chain[i - 1][0]] if i else [])
-        for i, (n, row) in enumerate(chain)
+        str(n): layer(f"l{n}", forward, backward, size, [chain[i - 1][0]] if i else [])
+        for i, (n, (forward, backward, size)) in enumerate(chain)
     }
     content = text(layers=dict(sorted(layers.items())))
     if not any(forward + backward for forward, backward, _ in rows) or not any(r[2] for r in rows):

@@ -13,6 +13,7 @@ from solver.parameter_server.profiles import profiled_step
 from solver.parameter_server.steps import StepOp
 from solver.traces import Sample, Total, TraceOptions, detect, read_trace, tensorflow
 from solver.traces.profiled import ProfiledOp
+from solver.traces.unsized import UnsizedLaunches
 from tests.mangled import mangled
 from tests.sampling import cases
 
@@ -218,7 +219,11 @@ def test_collectives_are_a_graph():
     )
     given = read(text([*HEAD, *COLLECTIVE]), parameters=(("sum1", 400), ("sum2", 800)))
     assert given.graph.ops == trace.graph.ops
-    assert faults(text([*HEAD, *COLLECTIVE, *shows[:1]])) == [("", "no_sizes")]
+    assert faults(text([*HEAD, *COLLECTIVE])) == [("", "no_sizes")]
+    part = read(text([*HEAD, *COLLECTIVE, *shows[:1]]))
+    assert part.report.collectives == {"all_reduce": Total(1, 400)}
+    assert part.report.unsized == (UnsizedLaunches("sum2", "all_reduce", 1, 5),)
+    assert part.graph.ops[-1].after == ("worker0 sum1", "worker0 sum2")
 
 
 def test_a_reduce_scatter_shows_only_its_share():
@@ -455,6 +460,7 @@ def test_two_files_are_too_many():
 
 def test_detected():
     assert detect([text([*HEAD, *RUN])]) == "tensorflow"
+    assert detect([text([*HEAD[1:], *RUN])]) == "tensorflow"  # without memory
     assert detect([b"\xef\xbb\xbf" + text([*HOST])]) == "tensorflow"
     assert detect([b'{"metadata": {"highres-ticks": true}, "traceEvents": []}']) == "tensorflow"
     assert detect([b'{"traceEvents": []}']) == "kineto"

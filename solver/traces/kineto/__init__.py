@@ -23,8 +23,8 @@ TRACE_FORMAT = TraceFormat(
         "what the next forward pass waits for; tensors of DDP's buckets"
     ),
     refuses=(
-        "no collectives; no sizes (record with `record_shapes=True`); ranks whose all-reduces "
-        "or broadcasts differ in bytes"
+        "no collectives; no size of any (record with `record_shapes=True`); ranks whose "
+        "all-reduces or broadcasts differ in bytes"
     ),
     looks_like=looks_like,
     read=read,

@@ -13,6 +13,7 @@ from solver.traces.chrome import last_start
 from solver.traces.cut_files import whole_steps
 from solver.traces.exit_check import TraceStep, checked, is_kernel
 from solver.traces.files import beginning, places_of
+from solver.traces.kineto.arrivals import RankFile, arrivals_of
 from solver.traces.kineto.categories import foreign_said
 from solver.traces.kineto.channels import group_sizes_said, name_channels
 from solver.traces.kineto.comparison import (
@@ -40,6 +41,7 @@ from solver.traces.report import report_of
 from solver.traces.samples import samples_of
 from solver.traces.steps import check_number, choose_step
 from solver.traces.trace import Sample, Trace, TraceChannel, TraceOptions, as_trace_faults
+from solver.traces.unsized import total_unsized
 
 FORMAT = "kineto"
 
@@ -83,7 +85,7 @@ def read(files: Sequence[bytes], options: TraceOptions) -> Trace:
     Raises
     ------
     InvalidTrace
-        When a file is no trace, there is no such rank or step, no collective, a collective has no
+        When a file is no trace, there is no such rank or step, no collective, none of a known
         size, the ranks' collectives differ, or the graph would break a rule, as by a time of years
         or by two parameters of one name.
     """
@@ -124,7 +126,13 @@ def read(files: Sequence[bytes], options: TraceOptions) -> Trace:
             *group_sizes_said(rank.recording, [step]),
             *warnings(rank.recording, channels, len(files)),
         ),
+        unsized=total_unsized(
+            (one.recorded.kernel.name or "", one.kind, one.time)
+            for one in collectives
+            if not one.bytes
+        ),
         measured_us=step.length,
+        arrivals=arrivals_of([RankFile(r.recording, r.steps, r.channels, r.number) for r in ranks]),
     )
     samples = tuple(_samples(ranks, chosen))
     trace = Trace(graph, report, tuple(it.measured), channels, samples)
@@ -266,10 +274,11 @@ def _differing_bytes(first: tuple[_Rank, ProfiledStep], other: tuple[_Rank, Prof
             size_of(collective, rank.channels, rank.recording.workers)
             for collective, (rank, _) in zip(pair, (first, other), strict=True)
         )
-        if kind in _SAME_BYTES and one != two and not any(map(is_between_stages, pair)):
-            said = ["unknown" if size is None else f"{size:,}" for size in (two, one)]
+        if one is None or two is None or one == two or kind not in _SAME_BYTES:
+            continue
+        if not any(map(is_between_stages, pair)):
             return (
-                f"Collective {number} of this rank's step, {article(kind)} {kind}, is of {said[0]} "
-                f"bytes, in the first file of {said[1]}: not ranks of one job."
+                f"Collective {number} of this rank's step, {article(kind)} {kind}, is of {two:,} "
+                f"bytes, in the first file of {one:,}: not ranks of one job."
             )
     return ""

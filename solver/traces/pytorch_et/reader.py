@@ -8,6 +8,7 @@ from solver.codes import FaultCode
 from solver.errors import Fault, InvalidTrace
 from solver.graph import Op
 from solver.traces import kineto
+from solver.traces.cut_files import CutFile
 from solver.traces.exit_check import checked
 from solver.traces.files import SEEN, single_file
 from solver.traces.pytorch_et.calls import CallsFile, CommunicationCall, calls_of
@@ -25,7 +26,7 @@ _NO_TIMES = (
 )
 
 
-_SIZED = "The profiler's trace has no sizes: those of the execution trace are put in, call by call."
+_SIZED = "The profiler's trace lacks sizes: those of the execution trace are put in, call by call."
 
 
 _DIFFERENT = (
@@ -75,17 +76,8 @@ def read(files: Sequence[bytes], options: TraceOptions) -> Trace:
 def _join(others: Sequence[bytes], options: TraceOptions, file: CallsFile) -> Trace:
     """Read the profiler's traces, with sizes of the execution trace where they have none."""
     steps, calls, cut = file
-    said: tuple[str, ...] = ()
-    cuts = [cut] if cut else []
-    try:
-        trace = kineto.read(others, options)
-    except InvalidTrace as error:
-        if all(fault.code != FaultCode.NO_SIZES for fault in error.faults):
-            raise
-        filled, each = zip(*(add_sizes(file, calls) for file in others), strict=True)
-        trace = kineto.read(filled, options)
-        said = (_SIZED,)
-        cuts += [cut for cut in each if cut is not None]
+    trace, said, each = _sized(others, options, calls)
+    cuts = [cut for cut in (cut, *each) if cut is not None]
     inside = [_totals(call for call in calls if call.id in step) for step in steps]
     differs = _bytes(trace.report.collectives) not in map(_bytes, inside)
     report = replace(
@@ -99,6 +91,34 @@ def _join(others: Sequence[bytes], options: TraceOptions, file: CallsFile) -> Tr
         ),
     )
     return replace(trace, report=report)
+
+
+def _sized(
+    others: Sequence[bytes], options: TraceOptions, calls: Sequence[CommunicationCall]
+) -> tuple[Trace, tuple[str, ...], Sequence[CutFile | None]]:
+    """Read the profiler's traces, with sizes of the execution trace where they lack some.
+
+    Returns
+    -------
+    tuple
+        The trace, what is said of sizes that were put in, and how the files were cut off that
+        they were put into.
+    """
+    found: Trace | None = None
+    try:
+        found = kineto.read(others, options)
+        if not found.report.unsized:
+            return found, (), ()
+    except InvalidTrace as error:
+        if all(fault.code != FaultCode.NO_SIZES for fault in error.faults):
+            raise
+    try:
+        filled, cuts = zip(*(add_sizes(file, calls) for file in others), strict=True)
+        return kineto.read(filled, options), (_SIZED,), cuts
+    except InvalidTrace:
+        if found is None:
+            raise
+        return found, (), ()
 
 
 def _totals(calls: Iterable[CommunicationCall]) -> dict[str, Total]:

@@ -1,5 +1,6 @@
 """From a trace of TensorFlow's to the rows of a step, and to a graph where it has collectives."""
 
+import re
 from collections.abc import Iterator, Sequence
 
 from solver.codes import FaultCode
@@ -18,9 +19,13 @@ from solver.traces.tensorflow.profile import profiled_steps
 from solver.traces.tensorflow.rows import Rows, rows_of
 from solver.traces.tensorflow.session import is_session, session
 from solver.traces.trace import Trace, TraceChannel, TraceOptions, as_trace_faults
+from solver.traces.unsized import total_unsized
 from solver.traces.xplane import is_planes, profile_of
 
 FORMAT = "tensorflow"
+
+#: A process of a session's timeline: a device of a task.
+_SESSION = re.compile(rb'"/job:[^"]{1,200}/task:[^"]{1,200} Compute"')
 
 #: Said of a trace of parameter servers.
 NO_GRAPH = "Rows of a step with parameter servers, and no graph: there is no collective to plan."
@@ -35,8 +40,13 @@ def looks_like(content: bytes) -> bool:
         return True
     if not head.startswith(b"{") or b'"traceEvents"' not in head:
         return False
-    is_session = b'"Allocators"' in head and b' Compute"' in head
-    return is_session or b'"highres-ticks"' in head or b'"/host:CPU"' in head
+    with_memory = b'"Allocators"' in head and b' Compute"' in head
+    return (
+        with_memory
+        or _SESSION.search(head) is not None
+        or b'"highres-ticks"' in head
+        or b'"/host:CPU"' in head
+    )
 
 
 def read(files: Sequence[bytes], options: TraceOptions) -> Trace:
@@ -108,8 +118,8 @@ def _graph(
     """Build the graph of a task's step."""
     step, known = steps[index], dict(options.parameters or ())
     it, samples, overlapping = iteration(step, task, known)
-    if it.unsized:
-        raise InvalidTrace([_no_sizes(it.unsized)])
+    if not it.measured:
+        raise InvalidTrace([_no_sizes([name for name, *_ in it.unsized])])
     with as_trace_faults():
         graph = build(options.name, it.ops)
     channel = TraceChannel(NETWORK, None, "the trace names no group")
@@ -124,6 +134,7 @@ def _graph(
         steps=len(steps),
         step=index,
         dropped=(*step.dropped, *dropped),
+        unsized=total_unsized(it.unsized),
         assumed=(*step.assumed, f"The compute ops of {task} run one at a time.", *overlapping),
         warnings=said,
         measured_us=length_of(own),

@@ -15,6 +15,7 @@ from solver.traces.samples import samples_of
 from solver.traces.sentences import named
 from solver.traces.steps import choose_rank, choose_step
 from solver.traces.trace import Sample, Trace, TraceChannel, TraceOptions, as_trace_faults
+from solver.traces.unsized import total_unsized
 from solver.traces.xla.hlo import KINDS, instructions
 from solver.traces.xla.iteration import iteration
 from solver.traces.xla.runs import DeviceOp, DeviceRun, runs
@@ -55,7 +56,7 @@ def read(files: Sequence[bytes], options: TraceOptions) -> Trace:
     ------
     InvalidTrace
         When a file is broken, there is no profile or more than one, no op or no collective, no
-        such step or device, a collective has no bytes, or the graph would break a rule.
+        such step or device, no collective has bytes, or the graph would break a rule.
 
     Notes
     -----
@@ -88,11 +89,12 @@ def read(files: Sequence[bytes], options: TraceOptions) -> Trace:
         steps=count,
         step=index,
         dropped=_dropped(every, name, cut),
+        unsized=total_unsized(it.unsized),
         assumed=(
             *_assumed(run, devices, supplied),
             *overlapping_said(held_times(_collectives(run))),
         ),
-        warnings=(*_cut_said(recorded), *_warnings(run)),
+        warnings=(*_cut_said(recorded), *_warnings(run), *([_GIVE] if it.unsized else [])),
         measured_us=run.length,
     )
     return checked(Trace(graph, report, it.measured, (channel,), samples), TraceStep())
@@ -170,7 +172,7 @@ def _size_faults(run: DeviceRun, sizes: Mapping[str, int], place: str) -> Iterat
     if not _collectives(run):
         yield Fault(place, FaultCode.NO_COLLECTIVE, "This step launched no collective.")
     unsized = list(dict.fromkeys(part.name for part in _collectives(run) if part.name not in sizes))
-    if unsized:
+    if unsized and not sizes:
         detail = f"No bytes of {named(unsized)} in the trace. {_GIVE}"
         yield Fault(place, FaultCode.NO_SIZES, detail)
     large = {part.name: None for part in _collectives(run) if (part.bytes or 0) > MAX_BYTES}
