@@ -129,10 +129,12 @@ def tensorflow(job: Job) -> list[bytes]:
     for one in layers:
         took = (f"g{one.layer - 1}",) if one.layer else ()
         events.append(op(1, f"g{one.layer}", "MatMul", one.start, one.ready - one.start, *took))
+        if not one.size:
+            continue
         sent = (f"sum{one.layer}", "CollectiveReduceV2", one.begin, one.end - one.begin)
         events.append(op(1, *sent, f"g{one.layer}"))
         shows.append(shown(2, f"sum{one.layer}", one.size))
-    waits = (f"^sum{one.layer}" for one in layers)
+    waits = (f"^sum{one.layer}" for one in layers if one.size)
     events.append(op(1, "apply", "ApplyGradientDescent", end - UPDATE, UPDATE, *waits))
     return [timeline([*HEAD, *shows, *events])]
 
@@ -160,9 +162,9 @@ def chakra(job: Job) -> list[bytes]:
     ident = 1
     for compute, size in zip(job.computes, job.sizes, strict=True):
         nodes.append(chakra_bytes.node(ident, 4, compute, before, name=f"layer{ident}"))
-        nodes.append(
-            chakra_bytes.node(ident + 1, 7, size // 50, [ident], comm_type=0, comm_size=size)
-        )
+        if size:
+            sent = {"comm_type": 0, "comm_size": size}
+            nodes.append(chakra_bytes.node(ident + 1, 7, size // 50, [ident], **sent))
         before, ident = [ident], ident + 2
     return [chakra_bytes.file(*nodes)]
 
@@ -189,7 +191,7 @@ def dlc(job: Job) -> list[bytes]:
     for ident, (time, key, number, length) in enumerate(messages):
         ends = (0, server) if number % 2 == 0 else (server, 0)
         operation = f"OP:= {what[number % 4]}_Worker\t\t{key}-{number}-s0"
-        after = f"\t\t1\t\t7\t\t1500000000\t\t{time}\t\t-1"
+        after = f"\t\t1\t\t7\t\t{1_500_000_000 + time // 10**6}\t\t{time % 10**6}\t\t-1"
         rows.append(f"{ident}\t{ends[0]}\t{ends[1]}\t{length}\t\t{number}\t\t{operation}{after}")
     return ["\n".join([*rows, ""]).encode()]
 
@@ -210,10 +212,10 @@ def dnn_partitioning(job: Job) -> list[bytes]:
     for i, (compute, size) in enumerate(zip(job.computes, job.sizes, strict=True), start=1):
         nodes += [
             node(i, compute / 2, size + 32, i),
-            node(100 + i, compute, size + 32, i, backward=True),
+            node(10**7 + i, compute, size + 32, i, backward=True),
         ]
         if i < last:
-            edges += [edge(i, i + 1, 32), edge(100 + i, 101 + i, 32)]
+            edges += [edge(i, i + 1, 32), edge(10**7 + i, 10**7 + i + 1, 32)]
     return [json.dumps({"maxFPGAs": 6, "nodes": nodes, "edges": edges}).encode()]
 
 
