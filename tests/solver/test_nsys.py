@@ -205,6 +205,13 @@ def test_a_payload_that_says_nothing(packed):
         read(content)
 
 
+def test_a_kernel_of_unknown_bytes_beside_others_keeps_its_time():
+    export = step(Export()).kernel(801, 84, 85, 95, ALL_REDUCE, 20)
+    report = read(export.bytes).report
+    assert report.collectives["all_reduce"].bytes == 300
+    assert [(one.launches, one.time_us) for one in report.unsized] == [(1, 10)]
+
+
 @pytest.mark.parametrize(
     ("names", "wanted"),
     [
