@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from solver.costs import Network, bytes_on, cost_error_of
 from solver.evidence.gain import share_text
 from solver.graph import Graph, RecordedStep
+from solver.graph.names import NEGOTIATION
 
 #: From which share on it is worth saying how measurements become better.
 _FAR = 0.03
@@ -184,6 +185,9 @@ def _assumed(
         yield f"How far the costs of {' and '.join(stated)} are off is not known."
     for channel in scaled:
         yield f"The costs of {channel} were measured elsewhere, and are scaled as a ring's."
+    negotiated = sum(op.duration_us or 0.0 for op in graph.ops if op.stream == NEGOTIATION)
+    if negotiated:
+        yield f"{_ms(negotiated)} of negotiation stay as recorded: no plan moves them."
 
 
 def _sentences(

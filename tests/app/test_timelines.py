@@ -49,7 +49,7 @@ def test_the_command_prints_where_the_time_went(run: Run, tmp_path: Path) -> Non
     file = tmp_path / "timeline.json"
     file.write_bytes(text(steps(3)))
     page = run("import", str(file)).stdout
-    assert page.startswith("Read from a horovod file: 6 ops, 3 collectives, 0.001 MB\n")
+    assert page.startswith("Read from a horovod file: 8 ops, 3 collectives, 0.001 MB\n")
     assert (
         "3 tensors in 2 buffers; of their time: negotiate 31.2 %, wait 21.2 %, "
         "all-reduce 32.5 %, memcpy 7.5 %, other 7.5 %"

@@ -7,6 +7,8 @@ cached), and then ``ALLREDUCE`` with the activities of the operation one after a
 
 import re
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from statistics import median
 from typing import Any, NamedTuple
 
 import msgspec
@@ -137,6 +139,20 @@ class HorovodTimeline(NamedTuple):
     cycles: tuple[float, ...]
     highest_rank: int | None
     repaired: tuple[str, ...]
+
+    @property
+    def cycle(self) -> float | None:
+        """Median time between two cycles [us]; None where they are not marked."""
+        gaps = self._gaps()
+        return median(gaps) if gaps else None
+
+    @property
+    def cycle_time(self) -> float | None:
+        """What the loop sleeps to, HOROVOD_CYCLE_TIME [us]: its shortest cycle; None likewise."""
+        return min(self._gaps(), default=None)
+
+    def _gaps(self) -> list[float]:
+        return [after - before for before, after in pairwise(self.cycles)]
 
     @property
     def workers(self) -> int | None:
