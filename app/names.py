@@ -34,8 +34,8 @@ READERS = (
     "xla",
     "tensorflow",
     "kineto",
-    "chakra",
     "dlc",
+    "chakra",
 )
 
 

@@ -29,6 +29,7 @@ from solver.codes import FaultCode
 from solver.errors import Fault, InterlaceError, InvalidTrace
 from solver.graph import Graph, build
 from solver.limits import MAX_BYTES
+from solver.traces.formats import Counted
 from solver.traces.report import Report, totals
 from solver.traces.trace import Trace, TraceOptions, without_graph
 from solver.wording import shown
@@ -104,14 +105,12 @@ def _object(content: bytes) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-_MOST_LINES = {
-    "pipedream": MAX_TRACE_LINES,
-    "astra_text": MAX_TRACE_LINES,
-    "dlc": MAX_DLC_LINES,
+#: The most of what the work of a reader grows with, and what to count for it.
+_MOST: dict[Counted, tuple[int, tuple[bytes, ...]]] = {
+    "values": (MAX_MISFIT_VALUES, (b",", b"[", b"{")),
+    "lines": (MAX_TRACE_LINES, (b"\n",)),
+    "rows": (MAX_DLC_LINES, (b"\n",)),
 }
-
-
-_OF_VALUES = {"kineto", "pytorch_et", "dnn_partitioning", "horovod", "tensorflow", "xla"}
 
 
 _PARAMETERS: TypeAdapter[list[tuple[str, int]]] = TypeAdapter(
@@ -149,12 +148,13 @@ def read_files(files: Sequence[bytes], form: str | None, options: TraceOptions) 
     own = read_own(plain[0], options) if form is None and len(plain) == 1 else None
     if own is not None:
         return own
-    from solver.traces import READERS, detect  # noqa: PLC0415 - takes time
+    from solver.traces import FORMATS, detect  # noqa: PLC0415 - takes time
 
     name = detect(plain) if form is None else form
-    if faults := list(_content_faults(plain, name)):
+    chosen = next(each for each in FORMATS if each.name == name)
+    if faults := list(_content_faults(plain, chosen.counted)):
         raise InvalidTrace(faults)
-    trace = READERS[name](plain, options)
+    trace = chosen.read(plain, options)
     if trace.graph is not None and (broken := list(_graph_faults(trace.graph))):
         if trace.report.dlc is None:
             raise InvalidRequest(within("graph", broken))
@@ -167,16 +167,15 @@ def read_files(files: Sequence[bytes], form: str | None, options: TraceOptions) 
     return trace
 
 
-def _content_faults(files: Sequence[bytes], form: str) -> Iterator[Fault]:
+def _content_faults(files: Sequence[bytes], counted: Counted) -> Iterator[Fault]:
     """Bound the work and the memory of a reader by what is plain to see."""
+    if counted not in _MOST:
+        return
+    most, marks = _MOST[counted]
     for content in files:
-        values = sum(map(content.count, (b",", b"[", b"{"))) if form in _OF_VALUES else 0
-        if values > MAX_MISFIT_VALUES:
-            detail = f"The file has more than {MAX_MISFIT_VALUES:,} values."
-            yield Fault("", FaultCode.TOO_LARGE, detail)
-        most = _MOST_LINES.get(form)
-        if most is not None and content.count(b"\n") > most:
-            yield Fault("", FaultCode.TOO_LARGE, f"The file has more than {most:,} lines.")
+        if sum(map(content.count, marks)) > most:
+            what = "lines" if counted == "rows" else counted
+            yield Fault("", FaultCode.TOO_LARGE, f"The file has more than {most:,} {what}.")
 
 
 def _graph_faults(graph: Graph) -> Iterator[Fault]:

@@ -17,7 +17,7 @@ from solver.evidence.doubts import (
     under_doubts,
 )
 from solver.evidence.gain import NOTHING, Gain, gain_over
-from solver.evidence.headline import Headline, headline_of
+from solver.evidence.headline import ComparedPlan, Headline, headline_of
 from solver.evidence.what_you_run import what_you_run
 from solver.graph import Graph, has_barrier
 from solver.planning.plan import Options, compare, plan
@@ -29,21 +29,6 @@ from solver.simulation.replay import replay
 
 #: The plan for the other barrier may look at so much of what the plan itself may.
 BESIDE = 0.25
-
-
-class ComparedPlan(NamedTuple):
-    """A plan beside what you run.
-
-    Attributes
-    ----------
-    headline
-        Its gains under both barriers.
-    off_calibration
-        The plan itself beside the first of what you run, under each doubt.
-    """
-
-    headline: Headline
-    off_calibration: tuple[DoubtedGain, ...]
 
 
 def headline(graph: Graph, network: Network, options: Options, found: Plan) -> Headline:

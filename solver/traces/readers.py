@@ -1,6 +1,6 @@
 """The readers by format name, and which of them a file is for."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from solver.codes import FaultCode
 from solver.errors import Fault, InvalidTrace
@@ -18,36 +18,25 @@ from solver.traces import (
     xla,
 )
 from solver.traces.files import places_of
+from solver.traces.formats import TraceFormat
 from solver.traces.trace import Reader, Trace, TraceOptions
 from solver.wording import must_be, one_of
 
-#: The readers by format name, and what tells a file of theirs; add a reader here.
-READERS: dict[str, Reader] = {
-    pipedream.FORMAT: pipedream.read,
-    dnn_partitioning.FORMAT: dnn_partitioning.read,
-    astra_text.FORMAT: astra_text.read,
-    pytorch_et.FORMAT: pytorch_et.read,
-    horovod.FORMAT: horovod.read,
-    xla.FORMAT: xla.read,
-    tensorflow.FORMAT: tensorflow.read,
-    kineto.FORMAT: kineto.read,
-    chakra.FORMAT: chakra.read,
-    dlc.FORMAT: dlc.read,
-}
-_LOOKS: dict[str, Callable[[bytes], bool]] = {
-    pipedream.FORMAT: pipedream.looks_like,
-    dnn_partitioning.FORMAT: dnn_partitioning.looks_like,
-    astra_text.FORMAT: astra_text.looks_like,
-    pytorch_et.FORMAT: pytorch_et.looks_like,
-    horovod.FORMAT: horovod.looks_like,
-    xla.FORMAT: xla.looks_like,
-    tensorflow.FORMAT: tensorflow.looks_like,
-    kineto.FORMAT: kineto.looks_like,
-    dlc.FORMAT: dlc.looks_like,
-    chakra.FORMAT: chakra.looks_like,
-}
-#: Formats that are read together with others', first come first.
-_LEADING = ("pytorch_et",)
+#: The formats that are read, in the order in which a file is looked at; add a format here.
+FORMATS: tuple[TraceFormat, ...] = (
+    pipedream.TRACE_FORMAT,
+    dnn_partitioning.TRACE_FORMAT,
+    astra_text.TRACE_FORMAT,
+    pytorch_et.TRACE_FORMAT,
+    horovod.TRACE_FORMAT,
+    xla.TRACE_FORMAT,
+    tensorflow.TRACE_FORMAT,
+    kineto.TRACE_FORMAT,
+    dlc.TRACE_FORMAT,
+    chakra.TRACE_FORMAT,
+)
+#: The readers by format name.
+READERS: dict[str, Reader] = {form.name: form.read for form in FORMATS}
 
 
 def detect(files: Sequence[bytes]) -> str:
@@ -59,26 +48,25 @@ def detect(files: Sequence[bytes]) -> str:
         When there is none, or they are of several formats that do not go together.
     """
     places_of(files)
-    formats = [
-        next((name for name, looks in _LOOKS.items() if looks(file)), None) for file in files
-    ]
-    if horovod.FORMAT in formats:  # layers alone are no trace
-        formats = [
-            name or (horovod.FORMAT if horovod.is_layers(file) else None)
-            for name, file in zip(formats, files, strict=True)
-        ]
-    for i, name in enumerate(formats):
-        if name is None:
+    told = [next((form for form in FORMATS if form.looks_like(file)), None) for file in files]
+    for form in {form.name: form for form in told if form is not None}.values():
+        if form.is_beside is not None:  # alone such files are no trace
+            told = [
+                known or (form if form.is_beside(file) else None)
+                for known, file in zip(told, files, strict=True)
+            ]
+    for i, known in enumerate(told):
+        if known is None:
             which = f"File {i + 1}" if len(files) > 1 else "The file"
             unknown = f"of none of the known formats: {', '.join(READERS)}"
             detail = f"{which} is {foreign.description(files[i]) or unknown}."
             raise InvalidTrace([Fault("", FaultCode.WRONG_FORMAT, detail)])
-    names = [name for name in dict.fromkeys(formats) if name is not None]
-    leading = [name for name in _LEADING if name in names]
-    if len(names) > 1 and not leading:
-        detail = f"The files are of several formats: {', '.join(names)}."
+    formats = {form.name: form for form in told if form is not None}
+    leading = next((name for name, form in formats.items() if form.leads), None)
+    if len(formats) > 1 and leading is None:
+        detail = f"The files are of several formats: {', '.join(formats)}."
         raise InvalidTrace([Fault("", FaultCode.WRONG_FORMAT, detail)])
-    return (leading or names)[0]
+    return leading or next(iter(formats))
 
 
 def read_trace(
