@@ -34,6 +34,7 @@ READERS = (
     "xla",
     "tensorflow",
     "kineto",
+    "nsys",
     "dlc",
     "chakra",
 )
@@ -42,7 +43,17 @@ READERS = (
 #: Formats of benchmarks that are read (``solver.calibration.measurements``).
 BENCHMARKS = (
     "nccl_tests",
+    "mscclpp",
     "osu",
+    "oneccl",
+    "imb",
+    "oneccl_csv",
+    "deepspeed",
+    "nccl_inspector",
+    "flight_recorder",
+    "mscclpp_json",
+    "ddp_logging",
+    "autotune",
     "csv",
 )
 

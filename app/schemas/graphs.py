@@ -1,6 +1,7 @@
 """Graphs: as they are posted, changed, stored and listed."""
 
 from collections.abc import Callable
+from operator import not_
 from typing import Annotated, Any, Literal
 
 from pydantic import FailFast, Field, GetCoreSchemaHandler
@@ -23,7 +24,13 @@ from app.schemas.clusters import ClusterBody
 from solver.codes import FaultCode
 from solver.errors import Fault
 from solver.graph import KINDS, NETWORK, Buffer, Op, RecordedStep
-from solver.limits import MAX_BYTES, MAX_COMPUTE_SLOWDOWN, MAX_DURATION_US
+from solver.limits import (
+    MAX_BYTES,
+    MAX_COMPUTE_SLOWDOWN,
+    MAX_DURATION_US,
+    MAX_UNSOUND,
+    MAX_UNSOUND_CHARACTERS,
+)
 from solver.simulation.compression import COMPRESSIONS, Compression
 from solver.simulation.what_if import Change
 
@@ -161,6 +168,15 @@ class RecordedBody(RequestModel):
             "unknown.",
         ),
     ] = None
+    unsound: Annotated[
+        list[Annotated[str, Field(max_length=MAX_UNSOUND_CHARACTERS, pattern=PLAIN)]],
+        Field(
+            max_length=MAX_UNSOUND,
+            exclude_if=not_,
+            description="Why the recording carries no gain, a sentence each: what its reader's "
+            "check found. While there is one, no verdict claims a gain.",
+        ),
+    ] = Field(default=[])
 
 
 class GraphBody(RequestModel):
@@ -193,7 +209,10 @@ class GraphBody(RequestModel):
 
     def recorded_of(self) -> RecordedStep | None:
         """Return the recorded step as the solver knows it."""
-        return None if self.recorded is None else RecordedStep(**self.recorded.model_dump())
+        if self.recorded is None:
+            return None
+        told = self.recorded
+        return RecordedStep(told.measured_us, told.replayed_us, tuple(told.unsound))
 
     def free(self) -> list[str]:
         """Return the streams of free order."""

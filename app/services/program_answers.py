@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from app import VERSION
+from app.reading.program_faults import has_order
 from app.schemas.explanations import CostWarning
 from app.schemas.plan_options import OptionsBody
 from app.schemas.plans import (
@@ -76,6 +77,7 @@ def program_answer(
         what_if=None if changed is None else _what_if(planned, changed),
         warnings=([] if graph.buffers else units_of(graph))
         + assumed_of(request.options.copy_gbps)
+        + _by_option(problem)
         + _unsearched(planned)
         + search_of({"this program": planned.cut, **cuts})
         + warnings_of(request.cluster, launched(buckets, parts)),
@@ -92,6 +94,19 @@ def program_answer(
 
 def _what_if(planned: ProgramPlan, changed: ProgramPlan) -> WhatIf:
     return WhatIf.of(changed, gain_us=planned.iteration_time_us - changed.iteration_time_us)
+
+
+def _by_option(problem: CheckedRequest[PlanRequest]) -> list[CostWarning]:
+    """Say that an option made a program of a graph that is none; for one release it does."""
+    graph, options = problem.graph, problem.request.options
+    if options.host_order or has_order(graph.ops, graph.free, graph.buffers):
+        return []
+    name = options.of_programs()[0]
+    detail = (
+        f"{name} is an option of programs, and the order of this graph is given: a program was "
+        "planned. The next release refuses that; say host_order (--host-order)."
+    )
+    return [CostWarning(pointer=f"/options/{name}", code="program_by_option", detail=detail)]
 
 
 def _unsearched(planned: ProgramPlan) -> list[CostWarning]:

@@ -1,6 +1,6 @@
 """On what an answer rests, and below which gain nothing follows from it."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from solver.costs import Network, bytes_on, cost_error_of
@@ -51,6 +51,8 @@ class Evidence:
         What ended the search before its moves were done; null where nothing did.
     trust_below
         The gain below which nothing follows; null where nothing was measured.
+    unsound
+        Why no gain is claimed, a sentence each: what is wrong with the recording.
     sentences
         The same in words, as the command and the page show it; empty where nothing was measured.
     """
@@ -62,6 +64,7 @@ class Evidence:
     assumed: tuple[str, ...] = ()
     cut: str | None = None
     trust_below: float | None = None
+    unsound: tuple[str, ...] = ()
     sentences: tuple[str, ...] = ()
 
 
@@ -106,6 +109,7 @@ def evidence_of(
     spread = None if error is None else error.spread
     share = _share(today_us, compute_us)
     trust = _trust_below(recorded, simulated, _off(fit, spread, share))
+    unsound = _unsound(graph)
     return Evidence(
         recorded,
         simulated,
@@ -114,7 +118,8 @@ def evidence_of(
         tuple(_assumed(graph, network, scaled, is_here=is_here)),
         cut,
         trust,
-        tuple(_sentences(recorded, simulated, fit, spread, trust)),
+        unsound,
+        tuple(_sentences(recorded, simulated, fit, spread, trust, unsound)),
     )
 
 
@@ -131,8 +136,11 @@ def stated_evidence(graph: Graph | None, costs: str) -> Evidence:
     recorded = None if graph is None else _recorded_us(graph.recorded)
     assumed = [_STATED] if graph is not None and graph.recorded is None else []
     assumed.append(f"How far {costs} are off is not known.")
-    sentences = _sentences(recorded, None, None, None, None)
-    return Evidence(recorded_us=recorded, assumed=tuple(assumed), sentences=tuple(sentences))
+    unsound = () if graph is None else _unsound(graph)
+    sentences = tuple(_sentences(recorded, None, None, None, None, unsound))
+    return Evidence(
+        recorded_us=recorded, assumed=tuple(assumed), unsound=unsound, sentences=sentences
+    )
 
 
 def is_measured(graph: Graph, network: Network) -> bool:
@@ -142,6 +150,10 @@ def is_measured(graph: Graph, network: Network) -> bool:
 
 def _recorded_us(recorded: RecordedStep | None) -> float | None:
     return None if recorded is None else recorded.known_us
+
+
+def _unsound(graph: Graph) -> tuple[str, ...]:
+    return () if graph.recorded is None else graph.recorded.unsound
 
 
 def _share(today_us: float | None, compute_us: float | None) -> float:
@@ -196,8 +208,9 @@ def _sentences(
     fit: FitError | None,
     spread: float | None,
     trust: float | None,
+    unsound: Sequence[str],
 ) -> Iterator[str]:
-    """Say what was measured, and below which gain nothing follows."""
+    """Say what was measured, and below which gain nothing follows, or that none is claimed."""
     if recorded_us is not None:
         simulated = "" if simulated_us is None else _beside(recorded_us, simulated_us)
         yield f"The recorded step took {_ms(recorded_us)}{simulated}."
@@ -207,7 +220,8 @@ def _sentences(
         yield f"The costs fit what was measured {within}."
     if spread is not None:
         yield f"Repeated measurements of one size were {share_text(spread)} apart."
-    if trust is not None and trust >= _SAID:
+    yield from (f"No gain is claimed: {why}" for why in unsound)
+    if trust is not None and trust >= _SAID and not unsound:
         yield f"Trust no gain below {share_text(trust)}.{_BETTER if trust > _FAR else ''}"
 
 

@@ -14,10 +14,13 @@ class RecordedStep:
     replayed_us
         How long its graph takes with the recorded times of its collectives [us]; None where the
         files do not tell.
+    unsound
+        Why the recording carries no gain, a sentence each; empty where it passed all checks.
     """
 
     measured_us: float | None = None
     replayed_us: float | None = None
+    unsound: tuple[str, ...] = ()
 
     @property
     def known_us(self) -> float | None:

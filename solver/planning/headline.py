@@ -16,6 +16,7 @@ from solver.evidence.doubts import (
     saved,
     under_doubts,
 )
+from solver.evidence.evidence import Evidence
 from solver.evidence.gain import NOTHING, Gain, gain_over
 from solver.evidence.headline import ComparedPlan, Headline, headline_of
 from solver.evidence.what_you_run import what_you_run
@@ -59,7 +60,7 @@ def comparison(graph: Graph, network: Network, options: Options, found: Plan) ->
             other = replace(options, baselines=(), slot_us=None, barrier=barrier, share=share)
             planned = plan(graph, network, other)
             cut = planned.cut
-        judged = _judged(planned, network, found.evidence.trust_below, barrier=barrier)
+        judged = _judged(planned, network, found.evidence, barrier=barrier)
         gains += [gain for gain, _ in judged]
         own = judged[0][1] if planned is found else own
     return ComparedPlan(headline_of(gains, cut), own)
@@ -85,7 +86,7 @@ class _AsRun(NamedTuple):
 
 
 def _judged(
-    planned: Plan, network: Network, trust_below: float | None, *, barrier: bool
+    planned: Plan, network: Network, evidence: Evidence, *, barrier: bool
 ) -> list[tuple[Gain, tuple[DoubtedGain, ...]]]:
     """Compare a plan with each of what you run, on its graph; with what its interval is from."""
     graph = planned.graph
@@ -102,9 +103,10 @@ def _judged(
             ours.time_us,
             ours.lower_bound_us,
             doubted,
-            trust_below=trust_below,
+            trust_below=evidence.trust_below,
             headroom_high=_headroom_high(graph, ours, network, theirs, time),
             unreachable=needs.why_not,
+            unsound=evidence.unsound,
             barrier=barrier,
             runtime=needs.name,
             bucket_cap_mb=today.bucket_cap_mb,

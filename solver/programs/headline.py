@@ -55,6 +55,7 @@ def program_comparison(planned: ProgramPlan) -> ComparedPlan:
         doubted,
         trust_below=planned.evidence.trust_below,
         headroom_high=_headroom_high(planned, theirs, ran.iteration_time),
+        unsound=planned.evidence.unsound,
         runtime=_RUNTIMES[over],
         peak_bytes=(ran.peak_bytes, planned.run.peak_bytes) if has_memory else (None, None),
     )

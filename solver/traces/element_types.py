@@ -1,21 +1,5 @@
-"""How many bytes an element has, by the names that frameworks give its type."""
+"""The bytes of an element, for the readers of traces: :mod:`solver.element_types`."""
 
-import re
-from typing import Any
+from solver.element_types import width_of
 
-_BYTES = {
-    1: "byte char bool unsignedchar signedchar uint8 int8 float8e4m3fn float8e5m2 float8e4m3fnuz"
-    " float8e5m2fnuz",
-    2: "half bfloat16 short shortint int16 float16 uint16 unsignedshort",
-    4: "float int float32 int32 uint32 unsignedint complexhalf",
-    8: "double long longint float64 int64 uint64 complexfloat unsignedlong",
-    16: "complexdouble",
-}
-_WIDTHS = {name: size for size, names in _BYTES.items() for name in names.split()}
-
-
-def width_of(dtype: Any) -> int | None:
-    """Return the bytes of one element: of ``c10::Half``, ``long int``, ``float32``; else None."""
-    if not isinstance(dtype, str):
-        return None
-    return _WIDTHS.get(re.sub(r"[^a-z0-9]", "", dtype.lower().removeprefix("c10::")))
+__all__ = ["width_of"]

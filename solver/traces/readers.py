@@ -12,6 +12,7 @@ from solver.traces import (
     foreign,
     horovod,
     kineto,
+    nsys,
     pipedream,
     pytorch_et,
     tensorflow,
@@ -32,6 +33,7 @@ FORMATS: tuple[TraceFormat, ...] = (
     xla.TRACE_FORMAT,
     tensorflow.TRACE_FORMAT,
     kineto.TRACE_FORMAT,
+    nsys.TRACE_FORMAT,
     dlc.TRACE_FORMAT,
     chakra.TRACE_FORMAT,
 )

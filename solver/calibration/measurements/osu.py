@@ -27,7 +27,7 @@ FORMAT = "osu"
 TITLE = re.compile(r"\bOSU\b(.{1,80}) Test\b")
 
 
-HEADER = re.compile(r"\bSize\s.{0,20}Latency\s?\((ns|us|ms)\)")
+MARK = re.compile(r"\bSize\s.{0,20}Latency\s?\((ns|us|ms)\)")
 
 
 _RANKS = re.compile(r"(?:^|\s)(?:-np|-n|--np|--ntasks)[ =](\d{1,9})(?=\s)", re.ASCII)
@@ -84,7 +84,7 @@ class _OsuLog:
 
     def _note(self, line: str) -> None:
         """Keep what a line between the rows says."""
-        if header := HEADER.search(line):
+        if header := MARK.search(line):
             self.unit = TIME_UNITS[header[1]]
         elif title := TITLE.search(line):
             self.title = title[1].strip()
@@ -94,7 +94,7 @@ class _OsuLog:
             self.workers = workers if 1 <= workers <= MAX_WORKERS else None
 
 
-def read(text: str) -> Measurements:
+def read(text: str) -> tuple[Measurements, ...]:
     """Read the output of one run; the number of ranks comes from the command line, if it is there.
 
     Rows of 0 bytes, without a time, garbled or that failed validation are left out and noted.
@@ -113,27 +113,17 @@ def read(text: str) -> Measurements:
     notes = selection.notes
     words = log.title.lower().split()
     kind = next((KINDS[word] for word in words if word in KINDS), None)
-    samples = selection.samples
     if log.title and kind is None:
         notes += (f"The benchmark is OSU {log.title}, which is no collective of graphs.",)
-    if kind in _PER_RANK:
-        if log.workers is None:
-            detail = (
-                f"OSU prints the bytes of one rank of an {kind}; how many ranks ran is not said. "
-                "Keep the command line (mpirun -np N ... osu_...) in the file."
-            )
-            raise InvalidMeasurements([Fault("", FaultCode.MISSING_FIELD, detail)])
-        samples = tuple((size * log.workers, time) for size, time in samples)
-        notes += (
-            f"OSU prints the bytes of one of {log.workers} ranks; samples have those of all.",
-        )
-    return Measurements(
+    run = Measurements(
         format=FORMAT,
-        samples=samples,
+        samples=selection.samples,
         workers=log.workers,
         kind=kind,
         notes=notes,
+        is_per_rank=kind in _PER_RANK,
     )
+    return (run,)
 
 
 def _row(line: str) -> list[str] | None:

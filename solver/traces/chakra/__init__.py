@@ -10,8 +10,9 @@ TRACE_FORMAT = TraceFormat(
     name=FORMAT,
     source="MLCommons Chakra's `.et`: one rank",
     versions="protobuf schema `ChakraProtoMsg`, with a message of metadata first or without",
-    reads="compute and collectives off the CPU, `data_deps`",
-    assumes="order by launches where nothing else joins compute and collectives",
+    reads="compute and collectives off the CPU, `data_deps`; costs from durations of collectives",
+    assumes="order by launches where nothing else joins compute and collectives; costs, and says "
+    "so first, where collectives have no durations",
     refuses="cycles, broken messages",
     looks_like=looks_like,
     read=read,

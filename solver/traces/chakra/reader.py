@@ -21,6 +21,13 @@ from solver.traces.chakra.codec import (
     decode,
     may_begin,
 )
+from solver.traces.chakra.durations import (
+    channels_of,
+    only_called,
+    tells_time,
+    timed_samples,
+    untimed_said,
+)
 from solver.traces.chakra.nodes import ChakraNode, nodes_of
 from solver.traces.contraction import contract, order_nodes
 from solver.traces.exit_check import checked
@@ -99,8 +106,7 @@ def read(files: Sequence[bytes], options: TraceOptions) -> Trace:
     inside = [node for node in nodes if node.id in steps[step]]
     timed = [node for node in timed if node.id in steps[step]]
     sending = [node for node in inside if node.type == COLLECTIVE_NODE]
-    planned = [n for n in sending if n.bytes and COMM_TYPES.get(n.comm_type) in COLLECTIVES]
-    sized = _one_side(planned)
+    sized = _one_side([node for node in sending if _is_planned(node)])
     if not sized:
         raise InvalidTrace([_nothing_sent(sending)])
     ops, assumed = _ops(inside, {node.id for node in (*timed, *sized)})
@@ -117,11 +123,19 @@ def read(files: Sequence[bytes], options: TraceOptions) -> Trace:
         collectives=totals(op for _, op in ops),
         dropped=_losses(inside, names),
         repaired=_repairs(inside, known),
-        assumed=assumed if graph else (),
+        assumed=(*untimed_said(sized), *assumed) if graph else (),
         warnings=warnings,
     )
-    measured = [(names[node.id], float(node.us)) for node in sized if graph and node.us]
-    return checked(Trace(graph, report, tuple(measured)))
+    measured = [(names[node.id], float(node.us)) for node in sized if graph and tells_time(node)]
+    sent = _one_side([node for node in nodes if _is_planned(node)])
+    trace = Trace(graph, report, tuple(measured), channels_of(sized), tuple(timed_samples(sent)))
+    return checked(trace, on_host=only_called(nodes, sized))
+
+
+def _is_planned(node: ChakraNode) -> bool:
+    """Tell whether a node becomes a collective of a graph."""
+    is_known = node.type == COLLECTIVE_NODE and COMM_TYPES.get(node.comm_type) in COLLECTIVES
+    return is_known and node.bytes > 0
 
 
 def _one_side(nodes: Sequence[ChakraNode]) -> Sequence[ChakraNode]:

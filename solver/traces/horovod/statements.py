@@ -5,13 +5,12 @@ from collections.abc import Iterator, Sequence
 
 from solver.graph.names import NEGOTIATION
 from solver.limits import MAX_WORKERS
-from solver.traces.exit_check import is_far
 from solver.traces.horovod.launches import KINDS, HorovodTimeline, TensorLaunch
 from solver.traces.horovod.loop import LATE_DATA, WAITED, LoopRun, is_blocking
 from solver.traces.horovod.payload_sizes import Sizes
 from solver.traces.horovod.steps import RepeatedSteps, TimelineStep
 from solver.traces.sentences import counted
-from solver.traces.trace import Trace, TraceOptions
+from solver.traces.trace import TraceOptions
 
 RELEASES = (
     "A tensor is released when its negotiation began: the first rank was ready, or this rank where "
@@ -21,18 +20,6 @@ BARRIER = (
     "What ran from the last operation to the next step, optimizer and forward pass, is one op that "
     "waits for all tensors (a barrier)."
 )
-
-
-def difference_said(trace: Trace) -> tuple[list[str], list[str]]:
-    """Say that the graph takes another time than the step did, where it does: an assumption."""
-    report = trace.report
-    if not is_far(report):
-        return [], []
-    said = (
-        f"The step took {report.measured_us:.0f} us; with the recorded times of its collectives "
-        f"the graph takes {report.recorded_us:.0f} us."
-    )
-    return [said], []
 
 
 def left_out(launches: Sequence[TensorLaunch]) -> Iterator[str]:

@@ -9,7 +9,7 @@ from statistics import median_low
 from solver.codes import FaultCode
 from solver.errors import Fault, InvalidTrace
 from solver.graph import ALL_REDUCE, BROADCAST, COMPUTE, Graph, build
-from solver.traces.exit_check import TraceStep, checked
+from solver.traces.exit_check import TraceStep, checked, is_kernel
 from solver.traces.files import beginning, places_of
 from solver.traces.kineto.channels import group_sizes_said, name_channels
 from solver.traces.kineto.comparison import (
@@ -123,7 +123,13 @@ def read(files: Sequence[bytes], options: TraceOptions) -> Trace:
     samples = tuple(_samples(ranks, chosen))
     trace = Trace(graph, report, tuple(it.measured), channels, samples)
     explain = partial(comparison_said, waited=compared.waited[chosen])
-    return checked(trace, TraceStep(explain, ran))
+    return checked(trace, TraceStep(explain, ran), on_host=_on_host(rank.recording))
+
+
+def _on_host(recording: RankRecording) -> tuple[str, ...]:
+    """Name the launches of libraries of GPUs, where there is no kernel but annotations alone."""
+    notes = () if recording.is_gpu else (one.kernel.name or "" for one in recording.collectives)
+    return tuple(filter(is_kernel, notes))
 
 
 def _rank(content: bytes, place: str) -> _Rank:

@@ -98,6 +98,8 @@ class StepRecording(NamedTuple):
         Of the results of ops, by task and name, where the file has them.
     dropped, assumed
         One sentence for each thing left out, and for each that the file does not say.
+    on_host
+        Names of collectives that ran on a GPU, of which the file has no kernel.
     """
 
     ops: tuple[Ran, ...]
@@ -105,6 +107,7 @@ class StepRecording(NamedTuple):
     bytes: dict[tuple[str, str], int]
     dropped: tuple[str, ...]
     assumed: tuple[str, ...]
+    on_host: tuple[str, ...] = ()
 
     @property
     def length(self) -> float:

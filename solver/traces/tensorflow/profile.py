@@ -62,7 +62,7 @@ def profiled_steps(trace: Events) -> list[StepRecording]:
 
 def _ops(trace: Events) -> Iterator[_ProfiledOp]:
     for event in trace.events:
-        if event.ph != "X" or b"long_name" not in bytes(event.args):
+        if event.ph != "X" or not event.has("long_name"):
             continue
         fields = event.fields
         long = fields.get("long_name")

@@ -7,9 +7,7 @@ from solver.errors import Fault, InvalidTrace
 from solver.graph import NETWORK, build
 from solver.traces.exit_check import TraceStep, checked
 from solver.traces.files import beginning, single_file
-from solver.traces.profiler import parse
 from solver.traces.report import report_of
-from solver.traces.samples import samples_of
 from solver.traces.sentences import counted, named
 from solver.traces.spans import length_of
 from solver.traces.steps import check_number, choose_step
@@ -19,6 +17,7 @@ from solver.traces.tensorflow.profile import profiled_steps
 from solver.traces.tensorflow.rows import Rows, rows_of
 from solver.traces.tensorflow.session import is_session, session
 from solver.traces.trace import Trace, TraceChannel, TraceOptions, as_trace_faults
+from solver.traces.xplane import is_planes, profile_of
 
 FORMAT = "tensorflow"
 
@@ -31,6 +30,8 @@ _SHOW = "write the timeline with show_memory=True, or give names and bytes (para
 def looks_like(content: bytes) -> bool:
     """Tell whether a file is a session's timeline, or the profiler's of anything but XLA's ops."""
     head = beginning(content)
+    if is_planes(content):
+        return True
     if not head.startswith(b"{") or b'"traceEvents"' not in head:
         return False
     is_session = b'"Allocators"' in head and b' Compute"' in head
@@ -56,7 +57,7 @@ def read(files: Sequence[bytes], options: TraceOptions) -> Trace:
     -----
     O(events log events).
     """
-    found = parse(single_file(files), "")
+    found = profile_of(single_file(files), "")
     steps = [session(found)] if is_session(found) else profiled_steps(found)
     able = [one for one in steps if one.sent or collective_tasks(one.ops)]
     if not able:
@@ -99,17 +100,11 @@ def _ranked(tasks: Sequence[str], rank: int | None) -> str:
 def _graph(steps: Sequence[StepRecording], index: int, task: str, options: TraceOptions) -> Trace:
     """Build the graph of a task's step."""
     step, known = steps[index], dict(options.parameters or ())
-    it = iteration(step, task, known)
+    it, samples, overlapping = iteration(step, task, known)
     if it.unsized:
         raise InvalidTrace([_no_sizes(it.unsized)])
     with as_trace_faults():
         graph = build(options.name, it.ops)
-    by_id = {op.id: op for op in graph.ops}
-    samples = tuple(
-        sample
-        for name, time in it.measured
-        for sample in samples_of(NETWORK, by_id[name].kind, by_id[name].bytes, [time])
-    )
     channel = TraceChannel(NETWORK, None, "the trace names no group")
     others = [op for op in step.ops if op.task != task]
     dropped = [f"{len(others):,} ops of other tasks than {task}."] if others else []
@@ -122,10 +117,11 @@ def _graph(steps: Sequence[StepRecording], index: int, task: str, options: Trace
         steps=len(steps),
         step=index,
         dropped=(*step.dropped, *dropped),
-        assumed=(*step.assumed, f"The compute ops of {task} run one at a time."),
+        assumed=(*step.assumed, f"The compute ops of {task} run one at a time.", *overlapping),
         measured_us=length_of(own),
     )
-    return checked(Trace(graph, report, it.measured, (channel,), samples), TraceStep())
+    trace = Trace(graph, report, it.measured, (channel,), samples)
+    return checked(trace, TraceStep(), on_host=step.on_host)
 
 
 def _no_sizes(tensors: Sequence[str]) -> Fault:

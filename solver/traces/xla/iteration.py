@@ -5,10 +5,11 @@ from collections.abc import Mapping, Sequence
 from heapq import heappush
 
 from solver.graph import COMPUTE, Op
+from solver.traces.channel_times import held_times
 from solver.traces.spans import pop_ended
 from solver.traces.step_ops import StepOps, numbered
 from solver.traces.xla.hlo import KINDS
-from solver.traces.xla.runs import DeviceRun
+from solver.traces.xla.runs import DeviceOp, DeviceRun
 
 #: An op that begins so soon before a collective ends waited for it all the same [us].
 _SLACK = 0.01
@@ -18,9 +19,10 @@ def iteration(run: DeviceRun, sizes: Mapping[str, int]) -> StepOps:
     """Build the graph of a run.
 
     Ops that compute are one line, by start; one that began while another ran counts from its end.
-    A collective is released by the last op that had ended when it began, and the first op that
-    begins when it is over waits for it. Time in which nothing ran and nothing was waited for is an
-    op of the host, before a collective too.
+    A collective is released by the last op that had ended when it began, holds its channel from
+    then or from the end of the one before, and the first op that begins when it is over waits for
+    it. Time in which nothing ran and nothing was waited for is an op of the host, before a
+    collective too.
 
     Parameters
     ----------
@@ -34,7 +36,7 @@ def iteration(run: DeviceRun, sizes: Mapping[str, int]) -> StepOps:
     O(parts log parts).
     """
     ops: list[Op] = []
-    measured: list[tuple[str, float]] = []
+    sent: list[tuple[str, DeviceOp]] = []
     waiting: list[tuple[float, str]] = []
     line: list[tuple[float, str]] = []
     seen: dict[str, int] = {}
@@ -51,7 +53,7 @@ def iteration(run: DeviceRun, sizes: Mapping[str, int]) -> StepOps:
                 line.append((at, host))
             before = _ended(line, part.start)
             ops.append(Op(name, KINDS[part.opcode], None, sizes[part.name], before))
-            measured.append((name, round(part.end - part.start, 3)))
+            sent.append((name, part))
             heappush(waiting, (part.end, name))
             continue
         over = pop_ended(waiting, part.start + _SLACK)
@@ -66,7 +68,8 @@ def iteration(run: DeviceRun, sizes: Mapping[str, int]) -> StepOps:
         ops.append(Op(name, COMPUTE, round(took, 3), None, after))
         at = max(at, part.end)
         line.append((at, name))
-    return StepOps(tuple(ops), tuple(measured))
+    held = held_times([part for _, part in sent])
+    return StepOps(tuple(ops), tuple((sent[each.place][0], round(each.time, 3)) for each in held))
 
 
 def _ended(line: Sequence[tuple[float, str]], start: float) -> tuple[str, ...]:
