@@ -42,9 +42,9 @@ def iteration(recording: StepRecording, task: str, known: Mapping[str, int]) -> 
     """Build the graph of a task's step: each op waits for its inputs, compute is one line.
 
     An op that computes and began while another did counts from its end; time in which none did and
-    nothing was waited for is an op of the host. A collective has the bytes of its result, else
-    those that are known by its name. The result of a reduce-scatter is a share: the bytes of the
-    whole must be known.
+    nothing was waited for is an op of the host, before a collective too. A collective has the
+    bytes of its result, else those that are known by its name. The result of a reduce-scatter is a
+    share: the bytes of the whole must be known.
 
     Notes
     -----
@@ -76,7 +76,13 @@ def iteration(recording: StepRecording, task: str, known: Mapping[str, int]) -> 
         if not size:
             unsized.append(op.name)
             continue
-        ops.append(Op(name, kind, None, size, tuple(after)))
+        idle = op.start - max([at, *(ends[one] for one in after), *(one.end for _, one, _ in sent)])
+        if idle > _SLACK:  # it comes after no collective, so that they can still be sent as one
+            host = numbered(f"{task} host", seen)
+            ops.append(Op(host, COMPUTE, round(idle, 3), None, line, stream=task))
+            at, line = op.start, (host,)
+        released = dict.fromkeys((*after, *line)) if idle > _SLACK else after
+        ops.append(Op(name, kind, None, size, tuple(released)))
         sent.append((name, op, size))
     held = held_times([op for _, op, _ in sent])
     measured = tuple((sent[each.place][0], round(each.time, 3)) for each in held)
