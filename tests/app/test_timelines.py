@@ -79,7 +79,7 @@ def test_a_plan_of_a_profile_is_made(run: Run) -> None:
     files = [str(DATA / name) for name in ("jax_profile.json.gz", "jax_hlo.txt.gz")]
     done = run("plan", *files)
     assert done.returncode == 0, done.stderr
-    assert run("import", *files).stdout.startswith("Read from an xla file: 20 ops, 1 collective")
+    assert run("import", *files).stdout.startswith("Read from an xla file: 21 ops, 1 collective")
 
 
 def test_steps_of_parameter_servers_need_no_graph(service: Service) -> None:

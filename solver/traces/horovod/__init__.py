@@ -22,8 +22,8 @@ TRACE_FORMAT = TraceFormat(
     ),
     assumes=(
         "buffers from operations that began together; a tensor is released when its "
-        "negotiation began; a cycle of negotiation is over when it performs; between releases "
-        "is compute, the rest of the step waits for all tensors"
+        "negotiation began; what a cycle decides, it then performs; between releases is "
+        "compute, the rest waits for all tensors"
     ),
     refuses=(
         "no bytes of a tensor anywhere; two timelines; layers of which no tensor is a gradient"
