@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from solver.chain import chain_of
 from solver.traces import TraceOptions, horovod
 from tests.horovod_loop import Job, drawn, layers_file, recorded
 from tests.sampling import cases
@@ -57,6 +58,22 @@ def test_a_loop_that_waits_for_operations_is_told():
     for library, is_said in (("NCCL", False), ("MPI", True), ("GLOO", True)):
         report = reports(replace(JOB, library=library))[0]
         assert any(one.startswith(said) for one in report.assumed) == is_said
+
+
+def test_tensors_sent_alone_tell_nothing_of_copies():
+    said = "Every tensor was sent alone"
+    for threshold, is_said in ((0, True), (16_000_000, False)):
+        report = reports(replace(JOB, threshold=threshold, backward=1_000))[0]
+        assert any(one.startswith(said) for one in report.assumed) == is_said
+
+
+def test_tensors_that_the_gpu_has_later_wait_for_their_own_data():
+    """All are announced in one cycle; by their layers, 2,000 us apart, the last comes at 40,000."""
+    job = replace(JOB, host=0.001, cycle=5_000, steps=3)
+    text, _ = recorded(job)
+    trace = horovod.read([text, layers_file(job)], TraceOptions("run"))
+    releases = chain_of(trace.graph).release
+    assert releases == pytest.approx([2_000 * (i + 1) for i in range(20)], abs=job.round_trip)
 
 
 def test_copies_are_part_of_the_cost():

@@ -80,9 +80,13 @@ def loop_of(launches: Sequence[TensorLaunch], releases: Mapping[str, float]) -> 
     O(n log n) for n launches.
     """
     groups = buffers(launches)
-    free = dict.fromkeys(releases, 0.0)
+    free = dict(releases)
     cycles, over = [], 0.0
-    for tensors, idle, decided in _cycles(launches, groups):
+    for decided_at_once, idle, decided in _cycles(launches, groups):
+        # what was announced before it was there, as layers have it, waits for its data alone
+        tensors = tuple(tensor for tensor in decided_at_once if releases[tensor] <= decided)
+        if not tensors:
+            continue
         last = max(releases[tensor] for tensor in tensors)
         time = max(decided - max(last, idle), 0.0)
         over = max(over, last) + time

@@ -50,6 +50,11 @@ def loop_said(loop: LoopRun) -> Iterator[str]:
         f"{counted(len(cycles), 'cycle')}, ops on the stream {NEGOTIATION!r}: no plan moves them. "
         "A launch holds its channel with the copies into and out of the fusion buffer."
     )
+    if len(loop.launches) > 1 and all(len(launch.tensors) == 1 for launch in loop.launches):
+        yield (
+            "Every tensor was sent alone, which needs no copy: what copies take is not known, and "
+            "launches of several tensors may take longer than their cost says."
+        )
     if any(is_blocking(launch.tensors[0]) for launch in loop.launches):
         yield (
             "Horovod looks for tensors between two operations only (MPI, gloo, oneCCL): some may "
