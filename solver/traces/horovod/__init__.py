@@ -1,6 +1,6 @@
 """Horovod's timeline (``HOROVOD_TIMELINE``, 0.19 to 0.28) of one rank, with layers or without.
 
-Bar by bar the events become launches (:mod:`.launches`), these steps and fused buffers
+Bar by bar the events become launches (:mod:`.bars`), these steps and fused buffers
 (:mod:`.steps`), their shares of the time (:mod:`.shares`), and one step the graph
 (:mod:`.iteration`), with what Horovod's loop did in it (:mod:`.loop`).
 """

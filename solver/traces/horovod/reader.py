@@ -11,14 +11,9 @@ from solver.limits import MAX_BYTES, MAX_STEP_COLLECTIVES
 from solver.models.layers import iteration
 from solver.traces.exit_check import TraceStep, checked
 from solver.traces.files import beginning, with_companion
+from solver.traces.horovod.bars import CYCLE, NEGOTIATE, timeline
 from solver.traces.horovod.iteration import as_it_ran, measured_times, ops_of, with_waits
-from solver.traces.horovod.launches import (
-    CYCLE,
-    KINDS,
-    NEGOTIATE,
-    HorovodTimeline,
-    timeline,
-)
+from solver.traces.horovod.launches import KINDS, HorovodTimeline
 from solver.traces.horovod.layer_releases import released_by
 from solver.traces.horovod.layers import (
     LayerTimes,
