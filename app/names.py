@@ -24,12 +24,19 @@ PROGRAM_EXPORTS = (
 )
 
 
+#: Formats that measured algorithms are written in.
+TUNERS = ("nccl-tuner",)
+
+
 #: Formats that are read (``solver.traces``).
 READERS = (
     "pipedream",
     "dnn_partitioning",
+    "schedule_simulator",
+    "flexflow",
     "astra_text",
     "pytorch_et",
+    "flight_recorder",
     "horovod",
     "xla",
     "tensorflow",

@@ -1,5 +1,7 @@
 """``XSpace`` files of the events that a profiler's JSON has: a process a plane, a thread a line."""
 
+from typing import Any
+
 from tests.protobuf_bytes import message, number
 
 PS = 1_000_000
@@ -56,7 +58,9 @@ def space(*planes):
 
 def planes_of(events):
     """Write the file of a profile's events as JSON has them, in the order of its processes."""
-    names, threads, rows = {}, {}, {}
+    names: dict[Any, Any] = {}
+    threads: dict[Any, Any] = {}
+    rows: dict[Any, Any] = {}
     for event in events:
         where = event.get("pid"), event.get("tid")
         if event.get("name") == "process_name":

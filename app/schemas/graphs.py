@@ -30,6 +30,7 @@ from solver.limits import (
     MAX_DURATION_US,
     MAX_UNSOUND,
     MAX_UNSOUND_CHARACTERS,
+    MAX_WORKERS,
 )
 from solver.simulation.compression import COMPRESSIONS, Compression
 from solver.simulation.what_if import Change
@@ -168,6 +169,37 @@ class RecordedBody(RequestModel):
             "unknown.",
         ),
     ] = None
+    unsized: Annotated[
+        int,
+        Field(
+            ge=0,
+            le=MAX_OPS,
+            description="Compute ops that are communication of unknown bytes: they keep their "
+            "recorded time.",
+        ),
+    ] = 0
+    unsized_us: Annotated[
+        float, Field(ge=0, le=MAX_DURATION_US, description="How long these took in all [us].")
+    ] = 0
+    late_us: Annotated[
+        float | None,
+        Field(
+            ge=0,
+            le=MAX_DURATION_US,
+            exclude_if=is_unknown,
+            description="How much shorter it would be without the rank or the link that is late "
+            "[us]; null if none is known to be.",
+        ),
+    ] = None
+    late_rank: Annotated[
+        int | None,
+        Field(
+            ge=0,
+            lt=MAX_WORKERS,
+            exclude_if=is_unknown,
+            description="That rank; null if none is, or nobody knows whose link it is.",
+        ),
+    ] = None
     unsound: Annotated[
         list[Annotated[str, Field(max_length=MAX_UNSOUND_CHARACTERS, pattern=PLAIN)]],
         Field(
@@ -211,8 +243,8 @@ class GraphBody(RequestModel):
         """Return the recorded step as the solver knows it."""
         if self.recorded is None:
             return None
-        told = self.recorded
-        return RecordedStep(told.measured_us, told.replayed_us, tuple(told.unsound))
+        told = self.recorded.model_dump()
+        return RecordedStep(**told | {"unsound": tuple(self.recorded.unsound)})
 
     def free(self) -> list[str]:
         """Return the streams of free order."""

@@ -99,8 +99,16 @@ def _op_text(op: Op) -> str:
 
 
 def _recorded_json(recorded: RecordedStep) -> dict[str, Any]:
-    times = {"measured_us": recorded.measured_us, "replayed_us": recorded.replayed_us}
-    known = {name: float(time) for name, time in times.items() if time is not None}
+    times = {
+        "late_us": recorded.late_us,
+        "measured_us": recorded.measured_us,
+        "replayed_us": recorded.replayed_us,
+    }
+    known: dict[str, Any] = {name: float(time) for name, time in times.items() if time is not None}
+    if recorded.late_rank is not None:
+        known = {"late_rank": recorded.late_rank, **known}
+    if recorded.unsized:
+        known |= {"unsized": recorded.unsized, "unsized_us": float(recorded.unsized_us)}
     return {**known, "unsound": list(recorded.unsound)} if recorded.unsound else known
 
 

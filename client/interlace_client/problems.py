@@ -308,6 +308,10 @@ class UnknownKind(Refused):
     """A benchmark does not tell which collective it measured."""
 
 
+class NotCompared(Refused):
+    """Fewer than two algorithms were measured at one size."""
+
+
 class NoCost(Refused):
     """A log holds no time of a launch, so no cost follows from it."""
 
@@ -422,6 +426,7 @@ PROBLEMS: dict[str, type[ProblemError]] = {
     "unpaired": Unpaired,
     "mixed_clusters": MixedClusters,
     "unknown_kind": UnknownKind,
+    "not_compared": NotCompared,
     "no_cost": NoCost,
     "too_few_sizes": TooFewSizes,
     "too_many_sizes": TooManySizes,

@@ -119,7 +119,11 @@ def evidence_of(
         cut,
         trust,
         unsound,
-        tuple(_sentences(recorded, simulated, fit, spread, trust, unsound)),
+        (
+            *_sentences(recorded, simulated, fit, spread, trust, unsound),
+            *_kept(graph),
+            *_late_said(graph.recorded if is_here else None),
+        ),
     )
 
 
@@ -136,10 +140,11 @@ def stated_evidence(graph: Graph | None, costs: str) -> Evidence:
     recorded = None if graph is None else _recorded_us(graph.recorded)
     assumed = [_STATED] if graph is not None and graph.recorded is None else []
     assumed.append(f"How far {costs} are off is not known.")
+    kept = () if graph is None else tuple(_kept(graph))
     unsound = () if graph is None else _unsound(graph)
-    sentences = tuple(_sentences(recorded, None, None, None, None, unsound))
+    sentences = (*_sentences(recorded, None, None, None, None, unsound), *kept)
     return Evidence(
-        recorded_us=recorded, assumed=tuple(assumed), unsound=unsound, sentences=sentences
+        recorded_us=recorded, assumed=(*assumed, *kept), unsound=unsound, sentences=sentences
     )
 
 
@@ -197,6 +202,14 @@ def _assumed(
         yield f"How far the costs of {' and '.join(stated)} are off is not known."
     for channel in scaled:
         yield f"The costs of {channel} were measured elsewhere, and are scaled as a ring's."
+    yield from _kept(graph)
+
+
+def _kept(graph: Graph) -> Iterator[str]:
+    """Say what takes its recorded time on every network, or in every plan."""
+    kept = None if graph.recorded is None else graph.recorded.kept()
+    if kept is not None:
+        yield kept
     negotiated = sum(op.duration_us or 0.0 for op in graph.ops if op.stream == NEGOTIATION)
     if negotiated:
         yield f"{_ms(negotiated)} of negotiation stay as recorded: no plan moves them."
@@ -223,6 +236,17 @@ def _sentences(
     yield from (f"No gain is claimed: {why}" for why in unsound)
     if trust is not None and trust >= _SAID and not unsound:
         yield f"Trust no gain below {share_text(trust)}.{_BETTER if trust > _FAR else ''}"
+
+
+def _late_said(recorded: RecordedStep | None) -> Iterator[str]:
+    """Say what of the recorded steps was lost to a slow rank or link."""
+    if recorded is None or recorded.late_us is None:
+        return
+    whose = "a slow link" if recorded.late_rank is None else f"rank {recorded.late_rank}"
+    yield (
+        f"Of a recorded step {_ms(recorded.late_us)} were lost to {whose}, which no plan wins back "
+        "(interlace import says why)."
+    )
 
 
 #: What is assumed of a graph that nobody recorded.

@@ -33,7 +33,7 @@ from solver.graph import (
 )
 from solver.traces.exit_check import checked
 from solver.traces.files import single_text
-from solver.traces.formats import TraceFormat
+from solver.traces.formats import TraceFormat, names
 from solver.traces.report import report_of
 from solver.traces.trace import Trace, TraceOptions, as_trace_faults
 
@@ -234,4 +234,6 @@ TRACE_FORMAT = TraceFormat(
     looks_like=looks_like,
     read=read,
     counted="lines",
+    signs=names("DATA", "ALLREDUCE", "NONE"),
+    is_graph=True,
 )

@@ -26,7 +26,7 @@ from solver.codes import FaultCode
 from solver.errors import Fault, InvalidTrace
 from solver.graph import first_of
 from solver.traces.files import SEEN, single_text
-from solver.traces.formats import TraceFormat
+from solver.traces.formats import TraceFormat, names
 from solver.traces.layer_graphs import ASSUMED, layer_of, trace_of
 from solver.traces.order import Edge, topological_order
 from solver.traces.trace import Trace, TraceOptions
@@ -274,4 +274,6 @@ TRACE_FORMAT = TraceFormat(
     looks_like=looks_like,
     read=read,
     counted="values",
+    signs=names('"nodes"', '"edges"', '"isBackwardNode"', '"fpgaLatency"'),
+    is_graph=True,
 )

@@ -8,7 +8,7 @@ longer at work than the step; and launches faster than any network, which then t
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -47,7 +47,13 @@ class TraceStep(NamedTuple):
     graph: Graph | None = None
 
 
-def checked(trace: Trace, step: TraceStep | None = None, *, on_host: Iterable[str] = ()) -> Trace:
+def checked(
+    trace: Trace,
+    step: TraceStep | None = None,
+    *,
+    on_host: Iterable[str] = (),
+    unsound: Sequence[str] = (),
+) -> Trace:
     """Return a trace with how long its step takes as it was recorded, and what there is to say.
 
     Its graph keeps both times and what is wrong (:class:`solver.graph.RecordedStep`).
@@ -60,6 +66,8 @@ def checked(trace: Trace, step: TraceStep | None = None, *, on_host: Iterable[st
         Of a format that records when things ran; None of any other.
     on_host
         Names of launches that are kernels, where the files have their calls on the CPU alone.
+    unsound
+        What the reader itself found that takes any gain, in sentences.
 
     Raises
     ------
@@ -73,11 +81,12 @@ def checked(trace: Trace, step: TraceStep | None = None, *, on_host: Iterable[st
     faults = [*_kernel_faults(on_host), *_byte_faults(trace)]
     if faults:
         raise InvalidTrace(faults)
-    trace, unsound = without_impossible(trace)
+    trace, fast = without_impossible(_warning(trace, unsound))
+    wrong = (*unsound, *fast)
     if step is None:
-        return _keeping(trace, unsound) if unsound else trace
+        return _keeping(trace, wrong) if wrong else trace
     trace, apart = _simulated(trace, step)
-    return _keeping(trace, (*unsound, *apart))
+    return _keeping(trace, (*wrong, *apart))
 
 
 def is_kernel(name: str) -> bool:
@@ -110,7 +119,18 @@ def _keeping(trace: Trace, unsound: Iterable[str]) -> Trace:
     why = tuple(said[:MAX_UNSOUND_CHARACTERS] for said in unsound)[:MAX_UNSOUND]
     if trace.graph is None or (measured is None and replayed is None and not why):
         return trace
-    recorded = RecordedStep(measured, replayed, why)
+    unsized = trace.report.unsized
+    late = trace.report.arrivals
+    lost, rank = (late.lost_us, late.causes[0].rank) if late and late.causes else (None, None)
+    recorded = RecordedStep(
+        measured,
+        replayed,
+        lost,
+        rank,
+        sum(each.launches for each in unsized),
+        round(sum(each.time_us for each in unsized), 3),
+        why,
+    )
     return replace(trace, graph=replace(trace.graph, recorded=recorded))
 
 

@@ -2,10 +2,13 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal, NamedTuple
 
 from solver.traces.trace import Reader
 
+#: Signs of a format are looked for in so many bytes of a file.
+SIGNS_WITHIN = 2**20
 #: What the work of a reader grows with, and a service bounds before it reads.
 Counted = Literal["values", "lines", "rows", "messages"]
 
@@ -23,6 +26,18 @@ class Sign(NamedTuple):
 
     words: str
     is_in: Callable[[bytes], bool]
+
+
+def names(*words: str) -> tuple[Sign, ...]:
+    """Return the signs that files of a format name certain things, each of which is one.
+
+    They are looked for in the first :data:`SIGNS_WITHIN` bytes.
+    """
+    return tuple(Sign(word, partial(_has, word.encode())) for word in words)
+
+
+def _has(word: bytes, content: bytes) -> bool:
+    return content.find(word, 0, SIGNS_WITHIN) >= 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,6 +63,8 @@ class TraceFormat:
         What the reader's work grows with.
     signs
         What its files have, to say how near an unknown file comes.
+    is_graph
+        Whether a file is no recording but a graph, which lacks layers where it lacks its end.
     leads
         Whether files of other formats are read together with it, and it then reads them all.
     is_beside
@@ -64,5 +81,6 @@ class TraceFormat:
     read: Reader
     counted: Counted
     signs: tuple[Sign, ...] = ()
+    is_graph: bool = False
     leads: bool = False
     is_beside: Callable[[bytes], bool] | None = None

@@ -16,7 +16,7 @@ from solver.errors import Fault, InvalidTrace
 from solver.graph import first_of
 from solver.limits import MAX_FAULTS_SOUGHT
 from solver.traces.files import SEEN, single_text
-from solver.traces.formats import TraceFormat
+from solver.traces.formats import TraceFormat, names
 from solver.traces.layer_graphs import ASSUMED, layer_of, trace_of
 from solver.traces.order import Edge, topological_order
 from solver.traces.trace import Trace, TraceOptions
@@ -140,4 +140,6 @@ TRACE_FORMAT = TraceFormat(
     looks_like=looks_like,
     read=read,
     counted="lines",
+    signs=names("forward_compute_time=", "backward_compute_time=", "parameter_size="),
+    is_graph=True,
 )

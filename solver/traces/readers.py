@@ -9,26 +9,33 @@ from solver.traces import (
     chakra,
     dlc,
     dnn_partitioning,
+    flexflow,
+    flight_recorder,
     foreign,
     horovod,
     kineto,
     nsys,
     pipedream,
     pytorch_et,
+    schedule_simulator,
     tensorflow,
     xla,
 )
 from solver.traces.files import places_of
 from solver.traces.formats import TraceFormat
+from solver.traces.nearest import nearest_said
 from solver.traces.trace import Reader, Trace, TraceOptions
-from solver.wording import must_be, one_of
+from solver.wording import must_be, one_of, shown
 
 #: The formats that are read, in the order in which a file is looked at; add a format here.
 FORMATS: tuple[TraceFormat, ...] = (
     pipedream.TRACE_FORMAT,
     dnn_partitioning.TRACE_FORMAT,
+    schedule_simulator.TRACE_FORMAT,
+    flexflow.TRACE_FORMAT,
     astra_text.TRACE_FORMAT,
     pytorch_et.TRACE_FORMAT,
+    flight_recorder.TRACE_FORMAT,
     horovod.TRACE_FORMAT,
     xla.TRACE_FORMAT,
     tensorflow.TRACE_FORMAT,
@@ -41,8 +48,10 @@ FORMATS: tuple[TraceFormat, ...] = (
 READERS: dict[str, Reader] = {form.name: form.read for form in FORMATS}
 
 
-def detect(files: Sequence[bytes]) -> str:
+def detect(files: Sequence[bytes], names: Sequence[str | None] = ()) -> str:
     """Tell the format of unpacked files: a key of :data:`READERS`.
+
+    ``names`` are what files are called where something is wrong with one.
 
     Raises
     ------
@@ -59,9 +68,10 @@ def detect(files: Sequence[bytes]) -> str:
             ]
     for i, known in enumerate(told):
         if known is None:
+            named = names[i] if i < len(names) else None
             which = f"File {i + 1}" if len(files) > 1 else "The file"
-            unknown = f"of none of the known formats: {', '.join(READERS)}"
-            detail = f"{which} is {foreign.description(files[i]) or unknown}."
+            which += f" ({shown(named)})" if named else ""
+            detail = f"{which} is {foreign.description(files[i]) or unknown(files[i])}."
             raise InvalidTrace([Fault("", FaultCode.WRONG_FORMAT, detail)])
     formats = {form.name: form for form in told if form is not None}
     leading = next((name for name, form in formats.items() if form.leads), None)
@@ -69,6 +79,13 @@ def detect(files: Sequence[bytes]) -> str:
         detail = f"The files are of several formats: {', '.join(formats)}."
         raise InvalidTrace([Fault("", FaultCode.WRONG_FORMAT, detail)])
     return leading or next(iter(formats))
+
+
+def unknown(content: bytes) -> str:
+    """Say of what an unpacked file is none, and what comes nearest: it completes "The file is"."""
+    near = nearest_said(content, FORMATS)
+    said = f"of none of the known formats: {', '.join(READERS)}"
+    return f"{said}. {near.removesuffix('.')}" if near else said
 
 
 def read_trace(

@@ -75,7 +75,7 @@ def test_the_largest_of_what_is_off_counts(recorded, error, trust):
 def test_an_unsound_recording_carries_no_gain():
     """Not of a plan, of a changed graph or of a merged one, whatever the costs are."""
     why = "It takes 9 us; simulated it takes 75 us."
-    graph = build("step", OPS, recorded=RecordedStep(75.0, 9.0, (why,)))
+    graph = build("step", OPS, recorded=RecordedStep(75.0, 9.0, unsound=(why,)))
     for one in (graph, compact(graph), apply_changes(graph, [Change("b", duration_factor=2.0)])):
         planned = plan(one, alike(COST))
         assert planned.evidence.unsound == (why,)
@@ -84,6 +84,8 @@ def test_an_unsound_recording_carries_no_gain():
         gains = headline(one, alike(COST), Options(), planned).gains
         assert {gain.verdict for gain in gains} == {"too_close"}
         assert {gain.why for gain in gains} == {f"No gain is claimed: {why}"}
+        changed = one.recorded.known_us is None
+        assert [gain.over for gain in gains][:1] == ["ddp" if changed else "recorded"]
     assert stated_evidence(graph, "bandwidths").unsound == (why,)
 
 

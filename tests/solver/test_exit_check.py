@@ -14,12 +14,18 @@ from solver.limits import MAX_UNSOUND, MAX_UNSOUND_CHARACTERS
 from solver.traces import READERS, Sample, Trace, TraceChannel, TraceOptions
 from solver.traces.exit_check import TraceStep, checked, is_far, is_kernel
 from solver.traces.report import report_of
-from tests import chakra_bytes, horovod_events
-from tests.solver import test_astra_text, test_dnn_partitioning, test_tensorflow
+from tests import chakra_bytes, horovod_events, nsys_bytes
+from tests.solver import (
+    test_astra_text,
+    test_dnn_partitioning,
+    test_flexflow,
+    test_schedule_simulator,
+    test_tensorflow,
+)
 
 DATA = Path(__file__).parents[1] / "data"
 #: Formats of which the recorded step is compared with its simulation.
-RECORDED = {"kineto", "pytorch_et", "xla", "tensorflow", "horovod"}
+RECORDED = {"kineto", "pytorch_et", "xla", "tensorflow", "horovod", "nsys", "flexflow"}
 
 #: 10 us, then 5 us of communication, then 1 us.
 GRAPH = build(
@@ -57,7 +63,7 @@ def test_a_recorded_step_is_simulated(measured_us, far):
     report = found.report
     assert (report.recorded_us, report.assumed) == (16.0, ("first",))
     assert is_far(report) == far == bool(report.warnings)
-    assert found.graph.recorded == RecordedStep(measured_us, 16.0, report.warnings)
+    assert found.graph.recorded == RecordedStep(measured_us, 16.0, unsound=report.warnings)
     assert all("something of it is not in the graph" in said for said in report.warnings)
 
 
@@ -140,8 +146,17 @@ def test_launches_faster_than_any_link_tell_no_cost(samples, workers, left):
     assert list(found.samples) == left
     said = found.report.warnings
     assert len(said) == (len(left) < len(samples))
-    assert found.graph.recorded == RecordedStep(16.0, 16.0, said)
+    assert found.graph.recorded == RecordedStep(16.0, 16.0, unsound=said)
     assert all("No cost is given" in one for one in said)
+
+
+def test_what_is_wrong_without_a_graph_is_a_warning_all_the_same():
+    found = checked(replace(trace(), graph=None, samples=(FAST,)), unsound=["The clock stood."])
+    assert (found.graph, found.samples) == (None, ())
+    assert [said.partition(":")[0] for said in found.report.warnings] == [
+        "The clock stood.",
+        "Channel network",
+    ]
 
 
 def test_reasons_are_few_and_short():
@@ -179,6 +194,7 @@ SMALL = {
             ]
         )
     ],
+    "nsys": [nsys_bytes.step(nsys_bytes.Export()).bytes],
     "dlc": ["dlc_w0.txt"],
     "horovod": [horovod_events.text(horovod_events.steps())],
     "pipedream": [
@@ -186,6 +202,8 @@ SMALL = {
     ],
     "dnn_partitioning": [json.dumps(test_dnn_partitioning.SMALL).encode()],
     "astra_text": [test_astra_text.SMALL.encode()],
+    "flexflow": [test_flexflow.text(*test_flexflow.SMALL)],
+    "schedule_simulator": [test_schedule_simulator.text()],
     "chakra": [
         chakra_bytes.file(
             chakra_bytes.node(1, 4, 20, name="a"),

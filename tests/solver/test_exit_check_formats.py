@@ -89,7 +89,8 @@ def test_the_files_that_were_wrong_silently(shared):
     with pytest.raises(InvalidTrace, match="Record CUDA activity too"):
         read_trace([(folder / "kineto_cpu_only_nccl.json").read_bytes()])
     content = (folder / "tf_horovod_overlapping_ops.json").read_bytes()
-    found = read_trace([content], form="tensorflow")
+    found = read_trace([content])
+    assert found.report.format == "tensorflow"
     assert found.report.recorded_us == pytest.approx(10_040, rel=0.01)
     assert found.report.measured_us == 10_040
 

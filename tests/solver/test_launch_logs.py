@@ -350,6 +350,7 @@ def test_what_versions_of_deepspeed_count(ranks, twice, is_share):
     scale = ranks if is_share else 1
     text = DEEPSPEED_HEAD + "all_reduce | [Caller Func: _average]\n"
     text += summary("", 64 * MIB, 9_000.0, ranks, counted=twice, shares=2)
+    assert told(text) == [("all_reduce", ranks, ((64 * MIB, 9000.0),))]
     text += "all_gather\n" + summary("", 64 * MIB, 9_000.0, ranks, counted=scale, shares=scale)
     text += "barrier\n" + summary_row("0B", 5, 1.0, 0, 0)
     assert told(text) == [
@@ -357,6 +358,25 @@ def test_what_versions_of_deepspeed_count(ranks, twice, is_share):
         ("all_gather", ranks, ((64 * MIB * scale, 9000.0),)),
     ]
     assert "Left out: barrier, no collectives of graphs." in read_runs(text)[0].notes
+
+
+def test_single_launches_count_in_place_of_their_summary():
+    said = "[2024-05-01 10:00:00,123] [INFO] [logging.py:96:log_dist] [Rank 0] comm op: "
+    row = "{} | time (ms): {} | msg size: {} | algbw (Gbps): {} | busbw (Gbps): {}"
+    lines = [
+        row.format("all_reduce", "3.09", "11.25 MB", "30.54", "57.27"),
+        row.format("all_reduce | [Caller Func: f]", "4.09", "11.25 MB", "23.07 ", "43.26"),
+        row.format("barrier", "1.09", "0B", "0.00", "0.00"),
+    ]
+    text = "".join(f"{said}{line}\n" for line in lines)
+    size = 11_796_480
+    assert detect(text) == "deepspeed"
+    assert told(text) == [("all_reduce", 16, ((size, 3090.0), (size, 4090.0)))]
+    (run,) = read_runs(text + DEEPSPEED)
+    assert run.samples == ((size, 3090.0), (size, 4090.0))
+    assert run.notes[0] == "Single launches are read, and not the summary of them."
+    with pytest.raises(InvalidMeasurements, match="Line 1: the figures of a launch must be numb"):
+        read_runs(text.replace("3.09", "3.0.9"))
 
 
 def test_deepspeed_with_stragglers():
@@ -412,6 +432,19 @@ def test_ranks_that_are_needed_are_asked_for():
     assert [fault.code for fault in refused.value.faults] == ["missing_field"]
     assert told(text, workers=2) == [("all_gather", 2, ((8192, 22.82), (2 * MIB, 231.72)))]
     assert read_measurements(text.replace("Allgather", "Allreduce")).workers is None
+
+
+@pytest.mark.parametrize("more", ["", "    Coll. Init(us)      MPI_Test(us)      MPI_Wait(us)"])
+def test_osu_of_what_does_not_block(more):
+    text = (
+        "$ srun -u --mpi=pmix -n4 osu_iallreduce\n\n"
+        "# OSU MPI-CUDA Non-blocking Allreduce Latency Test v7.5\n"
+        "# Overall = Coll. Init + Compute + MPI_Test + MPI_Wait\n\n# Datatype: MPI_INT.\n"
+        f"# Size    Overall(us)       Compute(us){more}    Pure Comm.(us)        Overlap(%)\n"
+        f"4    11.09    6.10 {'1.00 ' * more.count('(us)')}   5.18    3.46\n"
+    )
+    assert detect(text) == "osu"
+    assert told(text) == [("all_reduce", 4, ((4, 5.18),))]
 
 
 # logs without a cost -----------------------------------------------------------------------------
@@ -492,6 +525,9 @@ def test_the_best_of_horovods_autotuner(skipped):
         (ONECCL_CSV.split("\n", maxsplit=1)[0], [("", "wrong_format")]),
         (DEEPSPEED_HEAD, [("", "wrong_format")]),
         (AUTOTUNE.split("\n", maxsplit=1)[0], [("", "wrong_format")]),
+        ("cycle_time_ms,tensor_fusion_threshold,score x\n1,2,3\n", [("", "wrong_format")]),
+        # a header that names a column twice
+        ("size count type count time algbw\n 8 2 float x -2.4 1\n", [("/2", "out_of_range")]),
         # the bytes of all ranks are too many
         (mpi_table("Alltoall", [(2**60, 1, 2, 1)]), [("", "out_of_range")]),
     ],
@@ -513,7 +549,7 @@ SIZES = st.lists(st.integers(1, 2**30), min_size=1, max_size=5)
 TIMES = st.integers(1, 10**7)
 
 
-@given(SIZES, st.data(), st.integers(2, 64))
+@given(SIZES, st.data(), st.integers(3, 64))
 @settings(max_examples=30)
 def test_known_times_are_read_back(sizes, data, ranks):
     """Whatever was measured, the same sizes and times come out, of each format."""
@@ -522,7 +558,7 @@ def test_known_times_are_read_back(sizes, data, ranks):
     records = (
         inspected(size=size, us=max(time - late, 1), number=number, rank=rank, ranks=ranks)
         for number, (size, time) in enumerate(launches)
-        for rank, late in ((0, 3), (1, 0))
+        for rank, late in ((0, 3), (1, 0), (2, 3))
     )
     assert told(lines_of(records)) == [("all_reduce", ranks, tuple(launches))]
     dump = dumped(

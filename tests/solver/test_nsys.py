@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from solver.errors import InterlaceError, InvalidTrace
 from solver.traces import Sample, TraceOptions, detect, nsys, read_trace
-from solver.traces.nsys.communication import Carried, NcclCalls
+from solver.traces.nsys.communication import KernelLoad, NcclCalls
 from solver.traces.nsys.payloads import Payload
 from solver.traces.nsys.steps import step_ranges
 from solver.traces.nsys.tables import Range
@@ -173,7 +173,7 @@ def test_what_a_kernel_carries(ranges, launches, wanted):
     assert [carried and (carried.collective, carried.bytes) for carried in found] == wanted
     assert calls.carried(OTHER, launches) == [None] * len(launches)
     assert all(
-        c is None or c == Carried(c[0], c[1], c[2], 4 if c[2] == COMM else None) for c in found
+        c is None or c == KernelLoad(c[0], c[1], c[2], 4 if c[2] == COMM else None) for c in found
     )
 
 

@@ -13,6 +13,7 @@ from solver.parameter_server.profiles import profiled_step
 from solver.parameter_server.steps import StepOp
 from solver.traces import Sample, Total, TraceOptions, detect, read_trace, tensorflow
 from solver.traces.profiled import ProfiledOp
+from solver.traces.unsized import UnsizedLaunches
 from tests.mangled import mangled
 from tests.sampling import cases
 
@@ -104,6 +105,15 @@ def test_a_session_by_hand():
     assert report.measured_us == 74  # 1 to 75
     assert report.dropped[0].startswith("1 RecvTensor")
     assert report.warnings[0].startswith("Rows of a step with parameter servers, and no graph")
+
+
+def test_ops_at_once_of_a_task_count_once():
+    """One from 35 to 45 beside those from 30 to 40 and from 41 to 48; servers have a line each."""
+    beside = [op(1, "beside", "MatMul", 35, 10), op(3, "there", "MatMul", 36, 10)]
+    found = read(text([*HEAD, *RUN, *beside]), parameters=(("w", 300),))
+    times = {row.id: row.duration_us for row in found.profiled[0] if row.origin is None}
+    assert (times["worker0 mul"], times["worker0 beside"]) == (10, 5)
+    assert (times["worker0 gradients/mul"], times["ps0 there"]) == (3, 10)
 
 
 def test_bytes_of_the_variable_that_is_read_or_updated():
@@ -213,7 +223,11 @@ def test_collectives_are_a_graph():
     )
     given = read(text([*HEAD, *COLLECTIVE]), parameters=(("sum1", 400), ("sum2", 800)))
     assert given.graph.ops == trace.graph.ops
-    assert faults(text([*HEAD, *COLLECTIVE, *shows[:1]])) == [("", "no_sizes")]
+    assert faults(text([*HEAD, *COLLECTIVE])) == [("", "no_sizes")]
+    part = read(text([*HEAD, *COLLECTIVE, *shows[:1]]))
+    assert part.report.collectives == {"all_reduce": Total(1, 400)}
+    assert part.report.unsized == (UnsizedLaunches("sum2", "all_reduce", 1, 5),)
+    assert part.graph.ops[-1].after == ("worker0 sum1", "worker0 sum2")
 
 
 def test_a_reduce_scatter_shows_only_its_share():
@@ -384,6 +398,17 @@ def test_a_gpu_without_kernels_is_refused():
     assert read(text([*head, *kernels, *run, *sized])).report.warnings == ()
 
 
+def test_a_profile_of_gpus_has_the_times_of_the_host():
+    run = [long("g1", "MatMul", 0, 10), long("sum", "CollectiveReduceV2", 10, 30, tid=9)]
+    found = read(text([*HOST, *run]), parameters=(("sum", 400),))
+    assert found.graph.recorded.unsound == ()
+    gpu = process(3, "/device:GPU:0 (Tesla V100)")
+    found = read(text([*HOST, gpu, *run]), parameters=(("sum", 400),))
+    (said,) = found.report.warnings
+    assert said.startswith("The profile is of GPUs, and ops have the times of the host's threads")
+    assert found.graph.recorded.unsound == (said,)
+
+
 def test_what_was_recorded():
     """A worker and a server, two layers: the bytes of each are 4 of its elements."""
     content = unzipped("tensorflow_timeline.json.gz")
@@ -439,6 +464,7 @@ def test_two_files_are_too_many():
 
 def test_detected():
     assert detect([text([*HEAD, *RUN])]) == "tensorflow"
+    assert detect([text([*HEAD[1:], *RUN])]) == "tensorflow"  # without memory
     assert detect([b"\xef\xbb\xbf" + text([*HOST])]) == "tensorflow"
     assert detect([b'{"metadata": {"highres-ticks": true}, "traceEvents": []}']) == "tensorflow"
     assert detect([b'{"traceEvents": []}']) == "kineto"

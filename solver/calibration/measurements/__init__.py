@@ -8,7 +8,14 @@ from collections.abc import Callable
 from re import Pattern
 from typing import NamedTuple
 
-from solver.calibration.measurements import csv_table, mpi_tables, nccl_tests, oneccl_csv, osu
+from solver.calibration.measurements import (
+    csv_table,
+    mpi_tables,
+    nccl_runs,
+    nccl_tests,
+    oneccl_csv,
+    osu,
+)
 from solver.calibration.measurements.groups import of_one_size, whole
 from solver.calibration.measurements.lines import lines_of, untagged
 from solver.calibration.measurements.logs import (
@@ -59,10 +66,10 @@ class LogFormat(NamedTuple):
 #: The formats by name, in the order in which they are sought in a line; add one here.
 READERS: dict[str, LogFormat] = {
     nccl_tests.FORMAT: LogFormat(
-        nccl_tests.MARK, nccl_tests.read, "nccl-tests (size count type ...)"
+        nccl_tests.MARK, nccl_runs.read, "nccl-tests (size count type ...)"
     ),
     nccl_tests.MSCCLPP: LogFormat(
-        nccl_tests.MSCCLPP_MARK, nccl_tests.read, "mscclpp-test (size count time ...)"
+        nccl_tests.MSCCLPP_MARK, nccl_runs.read, "mscclpp-test (size count time ...)"
     ),
     osu.FORMAT: LogFormat(osu.MARK, osu.read, "OSU (Size  Avg Latency(us))"),
     mpi_tables.ONECCL: LogFormat(

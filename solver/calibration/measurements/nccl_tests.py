@@ -9,8 +9,7 @@ are int.
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from dataclasses import dataclass, field
 
 from solver.calibration.measurements.lines import (
     SPEED_UNITS,
@@ -21,7 +20,7 @@ from solver.calibration.measurements.lines import (
     untagged,
     without_prefix,
 )
-from solver.calibration.measurements.ranks import OTHER, ranks_of
+from solver.calibration.measurements.ranks import ranks_of
 from solver.calibration.measurements.readings import Measurements, Reading, garbled_row, samples_of
 from solver.codes import FaultCode
 from solver.errors import Fault, InvalidMeasurements
@@ -46,14 +45,6 @@ _RANK = re.compile(
     r"(?:\s+\d+\s+on\s+(\S+)\s+device\s+\d+\s+\[[^\]]*\]\s+(\S.*\S))?",
     re.ASCII,
 )
-
-
-#: What begins a run, before its header.
-_BEGINS = re.compile(r"\bnThread\b|\bUsing devices\b|\bRank\s+\d|\b[a-z_]+_perf\b")
-
-
-#: What ends one, after its rows.
-_ENDS = re.compile(r"Out of bounds|Avg bus bandwidth|test concluded")
 
 
 #: Cells of the shortest row without a type: size, count, time, algbw, busbw.
@@ -92,62 +83,6 @@ _WIDTHS = {
     **dict.fromkeys(("float", "int32", "uint32", "int"), 4),
     **dict.fromkeys(("double", "int64", "uint64"), 8),
 }
-
-
-class FileRun(NamedTuple):
-    """A run of a file: its text, and whether devices or a program stand before its header."""
-
-    text: str
-    is_headed: bool
-
-
-def pieces(text: str) -> list[FileRun]:
-    """Cut a file into its runs, each with empty lines in place of those before it.
-
-    A header behind rows begins a run, with the lines before it but for those that end the run
-    before. O(characters).
-    """
-    cuts: list[tuple[int, bool]] = []
-    has_rows = is_headed = False
-    is_typed = True
-    last = 0
-    for number, tagged in lines_of(text):
-        line = untagged(tagged)
-        if _row(line, is_typed=is_typed):
-            has_rows, last = True, number
-        elif header := HEADER.search(line):
-            is_typed = "type" in header[0].split()
-            if has_rows:
-                cuts.append((last, is_headed))
-            has_rows = is_headed = False
-        elif has_rows and not is_headed:
-            is_headed = bool(_BEGINS.search(line)) and not _ENDS.search(line)
-            last = last if is_headed else number
-    if not cuts:
-        return [FileRun(text, is_headed=True)]
-    lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
-    ends = [*(end for end, _ in cuts), len(lines)]
-    return [
-        FileRun("\n" * begin + "\n".join(lines[begin:end]), is_headed)
-        for (begin, is_headed), end in zip([(0, True), *cuts], ends, strict=True)
-    ]
-
-
-def read(text: str) -> tuple[Measurements, ...]:
-    """Read the output of several runs, each by itself: a header behind rows begins one.
-
-    Raises
-    ------
-    InvalidMeasurements
-        When the reader rejects a run.
-    """
-    runs: list[Measurements] = []
-    for piece in pieces(text):
-        run = run_of(piece.text)
-        if not piece.is_headed and run.kind in {None, OTHER}:  # the program is named before
-            run = replace(run, kind=runs[-1].kind, notes=())
-        runs.append(run)
-    return tuple(runs)
 
 
 def run_of(text: str) -> Measurements:
@@ -218,7 +153,7 @@ class _NcclLog:
         """
         for number, tagged in lines_of(text):
             line = untagged(tagged)
-            row = _row(line, is_typed=self.is_typed)
+            row = row_of(line, is_typed=self.is_typed)
             if row and self.names:
                 yield from self._row(number, row)
             elif header := HEADER.search(line):
@@ -310,7 +245,7 @@ def _shares(size: int, count: int, type_: str) -> int | None:
     return size // (count * width)
 
 
-def _row(line: str, *, is_typed: bool) -> list[str] | None:
+def row_of(line: str, *, is_typed: bool) -> list[str] | None:
     """Return the cells of a row without the launcher's prefix; None for another line.
 
     A row starts with two whole numbers and the name of a type, or a number where there are none.

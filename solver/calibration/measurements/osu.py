@@ -1,7 +1,8 @@
 """OSU micro-benchmarks: ``osu_allreduce`` and its siblings of latency.
 
 ``# OSU MPI Allreduce Latency Test v7.1``, then ``# Size  Avg Latency(us)`` and rows of a size, the
-mean time and, with ``-f``, least and most time, percentiles and iterations.
+mean time and, with ``-f``, least and most time, percentiles and iterations. Of what does not block,
+as ``osu_iallreduce``, the time is that of ``Pure Comm.(us)``.
 """
 
 import re
@@ -27,10 +28,17 @@ FORMAT = "osu"
 TITLE = re.compile(r"\bOSU\b(.{1,80}) Test\b")
 
 
-MARK = re.compile(r"\bSize\s.{0,20}Latency\s?\((ns|us|ms)\)")
+MARK = re.compile(
+    r"\bSize\s.{0,20}Latency\s?\((ns|us|ms)\)"
+    r"|\bSize\s+(?:Overall|Compute)\(us\).{0,200}Pure Comm\."
+)
 
 
-_RANKS = re.compile(r"(?:^|\s)(?:-np|-n|--np|--ntasks)[ =](\d{1,9})(?=\s)", re.ASCII)
+#: A column of what does not block: its name ends with its unit.
+_COLUMN = re.compile(r"\((?:us|%)\)")
+
+
+_RANKS = re.compile(r"(?:^|\s)(?:-np|-n|--np|--ntasks)[ =]?(\d{1,9})(?=\s)", re.ASCII)
 
 
 _VERDICTS = {"pass", "fail"}
@@ -57,6 +65,7 @@ class _OsuLog:
     """What the lines between the rows say."""
 
     unit: float | None = None
+    column: int = 1
     title: str = ""
     workers: int | None = None
 
@@ -71,7 +80,7 @@ class _OsuLog:
         for number, line in lines_of(text):
             row = _row(line) if self.unit is not None else None
             if row and self.unit is not None:
-                time = figure(row[1], self.unit) if len(row) > 1 else None
+                time = figure(row[self.column], self.unit) if len(row) > self.column else None
                 failed = row[-1].lower() == "fail"
                 yield Reading(number, float(row[0]), time, left_out="not valid" if failed else None)
             else:
@@ -85,7 +94,8 @@ class _OsuLog:
     def _note(self, line: str) -> None:
         """Keep what a line between the rows says."""
         if header := MARK.search(line):
-            self.unit = TIME_UNITS[header[1]]
+            self.unit = TIME_UNITS[header[1] or "us"]
+            self.column = 1 if header[1] else 1 + len(_COLUMN.findall(header[0]))
         elif title := TITLE.search(line):
             self.title = title[1].strip()
         launcher, program, _ = line.partition("osu_")

@@ -12,6 +12,7 @@ from typing import Any
 from solver.codes import FaultCode
 from solver.errors import Fault, InvalidTrace
 from solver.graph import ALL_GATHER, ALL_REDUCE, ALL_TO_ALL, BROADCAST, REDUCE_SCATTER
+from solver.traces.cut_files import CutFile
 from solver.traces.protobuf import Schema, field_at, messages, number_at
 
 #: Types of node.
@@ -50,6 +51,9 @@ COMM_TYPES = {
 
 _PACKAGE = "ChakraProtoMsg"
 
+
+#: A message may be so many times as long as all before it, and not be taken for a broken length.
+_TIMES_LONGEST = 16
 
 _FIELDS: Schema = {
     "AttributeProto": {
@@ -155,6 +159,30 @@ def may_begin(content: bytes) -> bool:
     except EOFError:
         return False
     return is_known and at == end <= len(content)
+
+
+def cut_messages(content: bytes) -> CutFile | None:
+    """Return the messages before one that the file ends in; None where that is not what it is.
+
+    A length that is not that of any message, as of a broken file, is more than
+    :data:`_TIMES_LONGEST` times that of all before.
+
+    Notes
+    -----
+    O(messages).
+    """
+    at = end = messages = longest = 0
+    while at < len(content):
+        try:
+            length, begin = number_at(content, at)
+        except EOFError:
+            length, begin = 0, len(content) + 1
+        end = begin + length
+        if end > len(content):
+            break
+        at, messages, longest = end, messages + 1, max(longest, length)
+    is_cut = messages > 1 and at < len(content) and length <= _TIMES_LONGEST * longest
+    return CutFile(content[:at], messages - 1, len(content) - at, "node") if is_cut else None
 
 
 def decode(content: bytes) -> Iterator[Any]:

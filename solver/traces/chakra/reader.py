@@ -67,6 +67,10 @@ _CONSUMED = (
 )
 
 
+#: Of a file that was cut off.
+_CUT = "Nodes that came after it are missing, and a step that ends there is not whole."
+
+
 def looks_like(content: bytes) -> bool:
     """Tell whether a file may be a Chakra trace: its first message says so."""
     if not may_begin(content[:SEEN]):
@@ -75,7 +79,8 @@ def looks_like(content: bytes) -> bool:
         first = next(decode(content[:SEEN]))
     except (InvalidTrace, StopIteration):
         return False
-    return content[:1] == b"\0" or bool(first.version or first.attr)
+    is_empty = content[:1] == b"\0" and content[:2] != b"\0\0"
+    return is_empty or bool(first.version or first.attr)
 
 
 def read(files: Sequence[bytes], options: TraceOptions) -> Trace:
@@ -89,8 +94,9 @@ def read(files: Sequence[bytes], options: TraceOptions) -> Trace:
     Raises
     ------
     InvalidTrace
-        A message cut short or of another format, an id twice, a value out of range, a cycle, no
-        such step, no collective, no sizes. Pointers are ``/message``, the metadata being 0.
+        A message of another format or cut short before the end, an id twice, a value out of
+        range, a cycle, no such step, no collective, no sizes. Pointers are ``/message``, the
+        metadata being 0.
     InvalidGraph
         All collectives together are too large.
 
@@ -98,10 +104,11 @@ def read(files: Sequence[bytes], options: TraceOptions) -> Trace:
     -----
     O(edges + nodes log nodes).
     """
-    nodes = nodes_of(single_file(files))
+    nodes, cut = nodes_of(single_file(files))
     known = {node.id for node in nodes}
     timed = _one_side([n for n in nodes if n.type == COMPUTE_NODE and n.us])
     steps = step_windows((node.id, node.name) for node in nodes)
+    steps = steps[:-1] or steps if cut else steps
     step = choose_step(options.step, step_lengths(steps, ((node.id, node.us) for node in timed)))
     inside = [node for node in nodes if node.id in steps[step]]
     timed = [node for node in timed if node.id in steps[step]]
@@ -111,7 +118,8 @@ def read(files: Sequence[bytes], options: TraceOptions) -> Trace:
         raise InvalidTrace([_nothing_sent(sending)])
     ops, assumed = _ops(inside, {node.id for node in (*timed, *sized)})
     names = {node.id: op.id for node, op in ops}
-    warnings = [] if timed else [_NO_TIMES]
+    warnings = [f"{cut.said} {_CUT}"] if cut else []
+    warnings += [] if timed else [_NO_TIMES]
     if any(node.is_share and op.kind == ALL_GATHER for node, op in ops):
         warnings.append(_SHARE)
     graph = build(options.name, [op for _, op in ops]) if timed else None

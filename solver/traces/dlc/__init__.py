@@ -12,7 +12,7 @@ References
 
 from solver.traces.dlc.reader import FORMAT, looks_like, nodes_of, read
 from solver.traces.dlc.text import text_of
-from solver.traces.formats import TraceFormat
+from solver.traces.formats import TraceFormat, names
 
 __all__ = ["FORMAT", "TRACE_FORMAT", "looks_like", "nodes_of", "read", "text_of"]
 
@@ -33,4 +33,5 @@ TRACE_FORMAT = TraceFormat(
     looks_like=looks_like,
     read=read,
     counted="rows",
+    signs=names("num_workers", "OP:=", "Push_Send", "time_usec"),
 )

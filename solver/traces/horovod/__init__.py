@@ -5,7 +5,7 @@ Bar by bar the events become launches (:mod:`.bars`), these steps and fused buff
 (:mod:`.iteration`), with what Horovod's loop did in it (:mod:`.loop`).
 """
 
-from solver.traces.formats import TraceFormat
+from solver.traces.formats import TraceFormat, names
 from solver.traces.horovod.layers import is_layers
 from solver.traces.horovod.reader import FORMAT, looks_like, read
 
@@ -31,5 +31,6 @@ TRACE_FORMAT = TraceFormat(
     looks_like=looks_like,
     read=read,
     counted="values",
+    signs=names('"ph"', "NEGOTIATE_", '"start_time_since_epoch_in_micros"'),
     is_beside=is_layers,
 )

@@ -12,12 +12,12 @@ from typing import Any
 import msgspec
 
 from solver.codes import FaultCode
+from solver.element_types import width_of
 from solver.errors import Fault, InvalidTrace
 from solver.graph import first_of
 from solver.limits import MAX_BYTES
 from solver.traces.chrome import ChromeEvent, decode, fits
 from solver.traces.dimensions import elements
-from solver.traces.element_types import width_of
 from solver.traces.horovod.launches import Activity, HorovodTimeline, TensorLaunch
 from solver.traces.sentences import counted
 
@@ -168,14 +168,15 @@ def timeline(content: bytes, place: str) -> HorovodTimeline:
     -----
     O(bytes).
     """
-    events, cut = decode(content, place, _DECODER, is_cut=True)
+    events, cut = decode(content, place, _DECODER)
     faults = first_of(_faults(events, place))
     if faults:
         raise InvalidTrace(faults)
     reading = _BarReader()
     for event in events:
         reading.take(event)
-    repaired = [cut] if cut else []
+    is_open = cut is not None and cut.is_list_alone
+    repaired = ["The list of events has no end."] if is_open else []
     left = sum(len(tensor.open) for tensor in reading.tensors.values())
     if left:
         repaired.append(f"{counted(left, 'bar')} had not ended when the file ends: left out.")
@@ -184,7 +185,9 @@ def timeline(content: bytes, place: str) -> HorovodTimeline:
         repaired.append(f"{ends} of bars that had not begun: left out.")
     launches = sorted(reading.launches, key=lambda launch: launch.ready)
     cycles = tuple(sorted(reading.cycles))
-    return HorovodTimeline(tuple(launches), cycles, reading.highest_rank, tuple(repaired))
+    return HorovodTimeline(
+        tuple(launches), cycles, reading.highest_rank, tuple(repaired), None if is_open else cut
+    )
 
 
 def _faults(events: Sequence[_BarEvent], place: str) -> Iterator[Fault]:

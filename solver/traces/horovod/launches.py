@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from solver.graph import ALL_GATHER, ALL_REDUCE, ALL_TO_ALL, REDUCE_SCATTER
 from solver.limits import MAX_WORKERS
+from solver.traces.cut_files import CutFile
 
 #: What Horovod calls its operations, of those that a step repeats.
 KINDS = {
@@ -88,12 +89,15 @@ class HorovodTimeline(NamedTuple):
         Of those that said they were ready; None where none did.
     repaired
         One sentence for each thing that was put right.
+    cut
+        How the file was cut off in the middle of an event; None where it was not.
     """
 
     launches: tuple[TensorLaunch, ...]
     cycles: tuple[float, ...]
     highest_rank: int | None
     repaired: tuple[str, ...]
+    cut: CutFile | None = None
 
     @property
     def cycle(self) -> float | None:

@@ -11,6 +11,7 @@ from solver.limits import MAX_BYTES, MAX_STEP_COLLECTIVES
 from solver.models.layers import iteration
 from solver.traces.exit_check import TraceStep, checked
 from solver.traces.files import beginning, with_companion
+from solver.traces.horovod.arrivals import arrivals_of
 from solver.traces.horovod.bars import CYCLE, NEGOTIATE, timeline
 from solver.traces.horovod.iteration import as_it_ran, measured_times, ops_of, with_waits
 from solver.traces.horovod.launches import KINDS, HorovodTimeline
@@ -117,6 +118,7 @@ def read(files: Sequence[bytes], options: TraceOptions) -> Trace:
         warnings=(*built.warnings, *warnings(recorded, step, sizes, options)),
         measured_us=step.length,
         communication=communication(steps.regular, step, sizes.bytes, recorded.cycle),
+        arrivals=arrivals_of(steps.regular),
     )
     trace = Trace(built.graph, report, measured, (channel,), samples)
     return checked(trace, TraceStep(graph=as_it_ran(built.graph, built.loop.launches)))

@@ -72,6 +72,8 @@ def warnings(
     recorded: HorovodTimeline, step: TimelineStep, sizes: Sizes, options: TraceOptions
 ) -> Iterator[str]:
     """Say what a plan cannot rely on, and what was given and is not used."""
+    if recorded.cut:
+        yield recorded.cut.said
     if options.parameters and not sizes.supplied and not sizes.differing:
         yield "The parameters are not used: the timeline has the bytes of all tensors."
     if sizes.differing:

@@ -4,7 +4,7 @@ Rank by rank the events become a recording (:mod:`.recording`), its steps (:mod:
 one of them, the line of compute with the collectives beside it (:mod:`.iteration`).
 """
 
-from solver.traces.formats import TraceFormat
+from solver.traces.formats import TraceFormat, names
 from solver.traces.kineto.reader import FORMAT, looks_like, read
 
 __all__ = ["FORMAT", "TRACE_FORMAT", "looks_like", "read"]
@@ -23,10 +23,11 @@ TRACE_FORMAT = TraceFormat(
         "what the next forward pass waits for; tensors of DDP's buckets"
     ),
     refuses=(
-        "no collectives; no sizes (record with `record_shapes=True`); ranks whose all-reduces "
-        "or broadcasts differ in bytes"
+        "no collectives; no size of any (record with `record_shapes=True`); ranks whose "
+        "all-reduces or broadcasts differ in bytes"
     ),
     looks_like=looks_like,
     read=read,
     counted="values",
+    signs=names('"traceEvents"', '"ph"', '"cat"'),
 )

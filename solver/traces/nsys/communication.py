@@ -29,7 +29,7 @@ _COLLECTIVES = {
 _SHARED = {"all_gather", "reduce_scatter"}
 
 
-class Carried(NamedTuple):
+class KernelLoad(NamedTuple):
     """What a kernel carries.
 
     Attributes
@@ -78,7 +78,7 @@ class NcclCalls:
         if rank is not None and (self.rank is None or workers > self.rank[1]):
             self.rank = rank, workers
 
-    def carried(self, thread: int, launches: Sequence[float]) -> list[Carried | None]:
+    def carried(self, thread: int, launches: Sequence[float]) -> list[KernelLoad | None]:
         """Return what the kernels carry that a thread launched at these times, in order.
 
         None where it cannot be told: of several kernels of one group, unless its calls are alike.
@@ -88,7 +88,7 @@ class NcclCalls:
         O(kernels log calls + calls).
         """
         calls, ends = self._calls.get(thread, []), self._ends.get(thread, [])
-        result: list[Carried | None] = []
+        result: list[KernelLoad | None] = []
         groups: dict[float, tuple[list[Range], list[int]]] = {}
         pending: list[Range] = []
         at = 0
@@ -111,7 +111,7 @@ class NcclCalls:
                     result[i] = self._together(members[:1])
         return result
 
-    def _together(self, calls: Sequence[Range]) -> Carried | None:
+    def _together(self, calls: Sequence[Range]) -> KernelLoad | None:
         """Return what one kernel of calls carries; None of no calls, or of several kinds."""
         kinds = {_COLLECTIVES[call.name] for call in calls}
         numbers = {call.payload.communicator for call in calls if call.payload}
@@ -122,13 +122,13 @@ class NcclCalls:
             size = None if None in sums else max(one or 0 for one in sums)
             kind = _BOTH if len(kinds) > 1 else min(kinds)
             kind = kind if len(calls) <= len(kinds) else _EXCHANGE
-            return Carried(kind, size, communicator, workers)
+            return KernelLoad(kind, size, communicator, workers)
         if len(kinds) != 1:
             return None
         kind, size = kinds.pop(), _bytes(calls)
         if kind in _SHARED and size is not None:
             size = size * workers if workers else None
-        return Carried(kind, size, communicator, workers)
+        return KernelLoad(kind, size, communicator, workers)
 
 
 def _bytes(calls: Iterable[Range]) -> int | None:

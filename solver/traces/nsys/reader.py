@@ -13,7 +13,7 @@ from solver.errors import Fault, InvalidTrace
 from solver.traces import kineto
 from solver.traces.files import places_of
 from solver.traces.kineto.sized_collectives import RECORDING
-from solver.traces.nsys.communication import Carried, NcclCalls
+from solver.traces.nsys.communication import KernelLoad, NcclCalls
 from solver.traces.nsys.database import MAGIC, Database, opened
 from solver.traces.nsys.steps import step_ranges
 from solver.traces.nsys.tables import KERNELS, TABLES, Kernel, Range, calls, kernels, ranges, texts
@@ -54,7 +54,7 @@ def looks_like(content: bytes) -> bool:
     return content.startswith(MAGIC) and (KERNELS.encode() in content or b"NVTX_EVENTS" in content)
 
 
-class _Rank(NamedTuple):
+class _ExportedRank(NamedTuple):
     """What ran on a GPU for a process: a trace, of which file, and its rank where it is told."""
 
     trace: bytes
@@ -111,7 +111,7 @@ def _said(sentence: str) -> str:
     return sentence
 
 
-def _here(fault: Fault, ranks: Sequence[_Rank]) -> Fault:
+def _here(fault: Fault, ranks: Sequence[_ExportedRank]) -> Fault:
     """Say of a file what was said of a trace that was made of it."""
     numbered = re.match(r"/files/(\d+)", fault.pointer)
     rank = ranks[int(numbered[1]) if numbered else 0]
@@ -119,10 +119,10 @@ def _here(fault: Fault, ranks: Sequence[_Rank]) -> Fault:
     return Fault(rank.place if is_of_one else "", fault.code, _said(fault.detail))
 
 
-def _ranks(content: bytes, place: str) -> list[_Rank]:
+def _ranks(content: bytes, place: str) -> list[_ExportedRank]:
     """Write the traces of the ranks of an export."""
     with opened(content, place, TABLES) as database:
-        found = _Export(database)
+        found = _ExportRows(database)
     by_rank: dict[tuple[int, int], list[Kernel]] = {}
     for kernel in found.kernels:
         process = found.only if kernel.process is None else kernel.process
@@ -138,7 +138,7 @@ def _communicates(kernel: Kernel) -> bool:
     return _COMMUNICATES.search(kernel.name) is not None
 
 
-class _Export:
+class _ExportRows:
     """The rows of an export, by process."""
 
     def __init__(self, database: Database) -> None:
@@ -155,7 +155,7 @@ class _Export:
         #: The process of kernels that name none.
         self.only = min((process for process, _ in self._calls), default=0)
 
-    def rank(self, process: int, mine: Sequence[Kernel], place: str) -> _Rank:
+    def rank(self, process: int, mine: Sequence[Kernel], place: str) -> _ExportedRank:
         """Write the trace of what a process ran on a GPU."""
         own = self._ranges.get(process, [])
         nccl = NcclCalls(own)
@@ -176,13 +176,13 @@ class _Export:
         if nccl.rank is not None:
             number, workers = nccl.rank
             content["distributedInfo"] = {"rank": number, "world_size": workers}
-        return _Rank(msgspec.json.encode(content), place, number, named)
+        return _ExportedRank(msgspec.json.encode(content), place, number, named)
 
     def _carried(
         self, process: int, mine: Sequence[Kernel], nccl: NcclCalls
-    ) -> list[Carried | None]:
+    ) -> list[KernelLoad | None]:
         """Return what each kernel carries, in their order."""
-        result: list[Carried | None] = [None] * len(mine)
+        result: list[KernelLoad | None] = [None] * len(mine)
         threads: dict[int, list[tuple[float, int]]] = {}
         for i, kernel in enumerate(mine):
             call = self._calls.get((process, kernel.correlation))
@@ -209,7 +209,7 @@ def _event(name: str, category: str, one: Range, **args: object) -> dict[str, An
     }
 
 
-def _kernel(kernel: Kernel, carried: Carried | None) -> dict[str, Any]:
+def _kernel(kernel: Kernel, carried: KernelLoad | None) -> dict[str, Any]:
     args: dict[str, Any] = {"correlation": kernel.correlation}
     if carried is not None:
         args["Collective name"] = carried.collective

@@ -1,6 +1,6 @@
 """PyTorch execution traces: what each op was called with."""
 
-from solver.traces.formats import TraceFormat
+from solver.traces.formats import TraceFormat, names
 from solver.traces.pytorch_et.reader import FORMAT, looks_like, read
 
 __all__ = ["FORMAT", "TRACE_FORMAT", "looks_like", "read"]
@@ -16,5 +16,6 @@ TRACE_FORMAT = TraceFormat(
     looks_like=looks_like,
     read=read,
     counted="values",
+    signs=names('"schema"', '"nodes"', '"ctrl_deps"'),
     leads=True,
 )

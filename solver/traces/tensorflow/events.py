@@ -100,6 +100,8 @@ class StepRecording(NamedTuple):
         One sentence for each thing left out, and for each that the file does not say.
     on_host
         Names of collectives that ran on a GPU, of which the file has no kernel.
+    unsound
+        One sentence for each reason why times are not those of the ops.
     """
 
     ops: tuple[Ran, ...]
@@ -108,6 +110,7 @@ class StepRecording(NamedTuple):
     dropped: tuple[str, ...]
     assumed: tuple[str, ...]
     on_host: tuple[str, ...] = ()
+    unsound: tuple[str, ...] = ()
 
     @property
     def length(self) -> float:

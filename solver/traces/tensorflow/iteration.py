@@ -4,12 +4,13 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from solver.graph import COMPUTE, NETWORK, REDUCE_SCATTER, Op
-from solver.traces.channel_times import held_times, overlapping_said
+from solver.traces.channel_times import overlapping_said
 from solver.traces.samples import samples_of
 from solver.traces.step_ops import StepOps, numbered
 from solver.traces.tensorflow.events import COLLECTIVES, Ran, StepRecording
 from solver.traces.tensorflow.rows import inputs_of, op_ids
 from solver.traces.trace import Sample
+from solver.traces.unsized_spans import SpanLaunch, step_of
 
 #: An op that begins so soon after what it waited for did not wait for the host [us].
 _SLACK = 0.01
@@ -44,7 +45,7 @@ def iteration(recording: StepRecording, task: str, known: Mapping[str, int]) -> 
     An op that computes and began while another did counts from its end; time in which none did and
     nothing was waited for is an op of the host, before a collective too. A collective has the
     bytes of its result, else those that are known by its name. The result of a reduce-scatter is a
-    share: the bytes of the whole must be known.
+    share: the bytes of the whole must be known. One without bytes keeps its time.
 
     Notes
     -----
@@ -55,8 +56,7 @@ def iteration(recording: StepRecording, task: str, known: Mapping[str, int]) -> 
     ends = {name: op.end for name, op in zip(ids, own, strict=True)}
     seen = dict.fromkeys(ids, 1)
     ops: list[Op] = []
-    sent: list[tuple[str, Ran, int]] = []
-    unsized = []
+    sent: list[SpanLaunch] = []
     line: tuple[str, ...] = ()
     at = min((op.start for op in own), default=0.0)
     for name, op, after in zip(ids, own, inputs_of(own), strict=True):
@@ -73,25 +73,20 @@ def iteration(recording: StepRecording, task: str, known: Mapping[str, int]) -> 
             continue
         size = None if kind == REDUCE_SCATTER else recording.bytes.get((task, op.name))
         size = known.get(op.name) if size is None else size
-        if not size:
-            unsized.append(op.name)
-            continue
-        idle = op.start - max([at, *(ends[one] for one in after), *(one.end for _, one, _ in sent)])
+        launch = SpanLaunch(name, op.name, kind, size or None, op)
+        idle = op.start - max([at, *(ends[i] for i in after), *(one.span.end for one in sent)])
         if idle > _SLACK:  # it comes after no collective, so that they can still be sent as one
             host = numbered(f"{task} host", seen)
             ops.append(Op(host, COMPUTE, round(idle, 3), None, line, stream=task))
             at, line = op.start, (host,)
-        released = dict.fromkeys((*after, *line)) if idle > _SLACK else after
-        ops.append(Op(name, kind, None, size, tuple(released)))
-        sent.append((name, op, size))
-    held = held_times([op for _, op, _ in sent])
-    measured = tuple((sent[each.place][0], round(each.time, 3)) for each in held)
+        ops.append(launch.op(dict.fromkeys((*after, *line)) if idle > _SLACK else after))
+        sent.append(launch)
+    step, held = step_of(ops, sent)
     samples = tuple(
         sample
         for each in sorted(held)
         if each.is_alone
-        for _, op, size in [sent[each.place]]
-        for sample in samples_of(NETWORK, COLLECTIVES[op.type], size, [each.time])
+        for one in [sent[each.place]]
+        for sample in samples_of(NETWORK, one.kind, one.size, [each.time])
     )
-    step = StepOps(tuple(ops), measured, tuple(unsized))
     return TaskStep(step, samples, overlapping_said(held))

@@ -1,10 +1,12 @@
 """From a trace of TensorFlow's to the rows of a step, and to a graph where it has collectives."""
 
+import re
 from collections.abc import Iterator, Sequence
 
 from solver.codes import FaultCode
 from solver.errors import Fault, InvalidTrace
 from solver.graph import NETWORK, build
+from solver.traces.cut_files import whole_steps
 from solver.traces.exit_check import TraceStep, checked
 from solver.traces.files import beginning, single_file
 from solver.traces.report import report_of
@@ -17,9 +19,13 @@ from solver.traces.tensorflow.profile import profiled_steps
 from solver.traces.tensorflow.rows import Rows, rows_of
 from solver.traces.tensorflow.session import is_session, session
 from solver.traces.trace import Trace, TraceChannel, TraceOptions, as_trace_faults
+from solver.traces.unsized import total_unsized
 from solver.traces.xplane import is_planes, profile_of
 
 FORMAT = "tensorflow"
+
+#: A process of a session's timeline: a device of a task.
+_SESSION = re.compile(rb'"/job:[^"]{1,200}/task:[^"]{1,200} Compute"')
 
 #: Said of a trace of parameter servers.
 NO_GRAPH = "Rows of a step with parameter servers, and no graph: there is no collective to plan."
@@ -34,8 +40,13 @@ def looks_like(content: bytes) -> bool:
         return True
     if not head.startswith(b"{") or b'"traceEvents"' not in head:
         return False
-    is_session = b'"Allocators"' in head and b' Compute"' in head
-    return is_session or b'"highres-ticks"' in head or b'"/host:CPU"' in head
+    with_memory = b'"Allocators"' in head and b' Compute"' in head
+    return (
+        with_memory
+        or _SESSION.search(head) is not None
+        or b'"highres-ticks"' in head
+        or b'"/host:CPU"' in head
+    )
 
 
 def read(files: Sequence[bytes], options: TraceOptions) -> Trace:
@@ -59,6 +70,10 @@ def read(files: Sequence[bytes], options: TraceOptions) -> Trace:
     """
     found = profile_of(single_file(files), "")
     steps = [session(found)] if is_session(found) else profiled_steps(found)
+    said: list[str] = []
+    if found.cut is not None:
+        ends = [max((op.end for op in one.ops), default=0.0) for one in steps]
+        steps, said = whole_steps(steps, ends, found.cut, found.until)
     able = [one for one in steps if one.sent or collective_tasks(one.ops)]
     if not able:
         detail = (
@@ -71,7 +86,7 @@ def read(files: Sequence[bytes], options: TraceOptions) -> Trace:
     known = dict(options.parameters or ())
     tasks = collective_tasks(step.ops)
     if tasks:
-        return _graph(able, index, _ranked(tasks, options.rank), options)
+        return _graph(able, index, _ranked(tasks, options.rank), options, said)
     rows = rows_of(step, known)
     if not rows.sized:
         raise InvalidTrace([_no_sizes(rows.unsized)])
@@ -83,7 +98,7 @@ def read(files: Sequence[bytes], options: TraceOptions) -> Trace:
         ops=len(rows.ops),
         dropped=step.dropped,
         assumed=(*step.assumed, *_rows_said(rows)),
-        warnings=_rows_warned(rows),
+        warnings=(*said, *_rows_warned(rows)),
         measured_us=step.length,
     )
     others = able if options.step is None else [step]
@@ -97,12 +112,14 @@ def _ranked(tasks: Sequence[str], rank: int | None) -> str:
     return tasks[rank or 0]
 
 
-def _graph(steps: Sequence[StepRecording], index: int, task: str, options: TraceOptions) -> Trace:
+def _graph(
+    steps: Sequence[StepRecording], index: int, task: str, options: TraceOptions, said: list[str]
+) -> Trace:
     """Build the graph of a task's step."""
     step, known = steps[index], dict(options.parameters or ())
     it, samples, overlapping = iteration(step, task, known)
-    if it.unsized:
-        raise InvalidTrace([_no_sizes(it.unsized)])
+    if not it.measured:
+        raise InvalidTrace([_no_sizes([name for name, *_ in it.unsized])])
     with as_trace_faults():
         graph = build(options.name, it.ops)
     channel = TraceChannel(NETWORK, None, "the trace names no group")
@@ -117,11 +134,13 @@ def _graph(steps: Sequence[StepRecording], index: int, task: str, options: Trace
         steps=len(steps),
         step=index,
         dropped=(*step.dropped, *dropped),
+        unsized=total_unsized(it.unsized),
         assumed=(*step.assumed, f"The compute ops of {task} run one at a time.", *overlapping),
+        warnings=said,
         measured_us=length_of(own),
     )
     trace = Trace(graph, report, it.measured, (channel,), samples)
-    return checked(trace, TraceStep(), on_host=step.on_host)
+    return checked(trace, TraceStep(), on_host=step.on_host, unsound=step.unsound)
 
 
 def _no_sizes(tensors: Sequence[str]) -> Fault:

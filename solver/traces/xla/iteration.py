@@ -5,11 +5,11 @@ from collections.abc import Mapping, Sequence
 from heapq import heappush
 
 from solver.graph import COMPUTE, Op
-from solver.traces.channel_times import held_times
 from solver.traces.spans import pop_ended
 from solver.traces.step_ops import StepOps, numbered
+from solver.traces.unsized_spans import SpanLaunch, step_of
 from solver.traces.xla.hlo import KINDS
-from solver.traces.xla.runs import DeviceOp, DeviceRun
+from solver.traces.xla.runs import DeviceRun
 
 #: An op that begins so soon before a collective ends waited for it all the same [us].
 _SLACK = 0.01
@@ -29,14 +29,14 @@ def iteration(run: DeviceRun, sizes: Mapping[str, int]) -> StepOps:
     run
         Its parts by start.
     sizes
-        Bytes of all its collectives, by name.
+        Bytes of its collectives, by name; one without keeps its time.
 
     Notes
     -----
     O(parts log parts).
     """
     ops: list[Op] = []
-    sent: list[tuple[str, DeviceOp]] = []
+    sent: list[SpanLaunch] = []
     waiting: list[tuple[float, str]] = []
     line: list[tuple[float, str]] = []
     seen: dict[str, int] = {}
@@ -52,8 +52,9 @@ def iteration(run: DeviceRun, sizes: Mapping[str, int]) -> StepOps:
                 at = part.start
                 line.append((at, host))
             before = _ended(line, part.start)
-            ops.append(Op(name, KINDS[part.opcode], None, sizes[part.name], before))
-            sent.append((name, part))
+            size = sizes.get(part.name)
+            sent.append(SpanLaunch(name, part.name, KINDS[part.opcode], size, part))
+            ops.append(sent[-1].op(before))
             heappush(waiting, (part.end, name))
             continue
         over = pop_ended(waiting, part.start + _SLACK)
@@ -68,8 +69,7 @@ def iteration(run: DeviceRun, sizes: Mapping[str, int]) -> StepOps:
         ops.append(Op(name, COMPUTE, round(took, 3), None, after))
         at = max(at, part.end)
         line.append((at, name))
-    held = held_times([part for _, part in sent])
-    return StepOps(tuple(ops), tuple((sent[each.place][0], round(each.time, 3)) for each in held))
+    return step_of(ops, sent)[0]
 
 
 def _ended(line: Sequence[tuple[float, str]], start: float) -> tuple[str, ...]:

@@ -9,11 +9,13 @@ from solver.limits import MAX_BYTES, MAX_WORKERS
 from solver.traces.channel_times import held_times, overlapping_said
 from solver.traces.exit_check import TraceStep, checked
 from solver.traces.files import beginning, single_text, with_companion
+from solver.traces.profiler import Events
 from solver.traces.report import report_of
 from solver.traces.samples import samples_of
 from solver.traces.sentences import named
 from solver.traces.steps import choose_rank, choose_step
 from solver.traces.trace import Sample, Trace, TraceChannel, TraceOptions, as_trace_faults
+from solver.traces.unsized import total_unsized
 from solver.traces.xla.hlo import KINDS, instructions
 from solver.traces.xla.iteration import iteration
 from solver.traces.xla.runs import DeviceOp, DeviceRun, runs
@@ -54,7 +56,7 @@ def read(files: Sequence[bytes], options: TraceOptions) -> Trace:
     ------
     InvalidTrace
         When a file is broken, there is no profile or more than one, no op or no collective, no
-        such step or device, a collective has no bytes, or the graph would break a rule.
+        such step or device, no collective has bytes, or the graph would break a rule.
 
     Notes
     -----
@@ -87,12 +89,13 @@ def read(files: Sequence[bytes], options: TraceOptions) -> Trace:
         steps=count,
         step=index,
         dropped=_dropped(every, name, cut),
+        unsized=total_unsized(it.unsized),
         repaired=recorded.repaired,
         assumed=(
             *_assumed(run, devices, supplied),
             *overlapping_said(held_times(_collectives(run))),
         ),
-        warnings=_warnings(run),
+        warnings=(*_cut_said(recorded), *_warnings(run), *([_GIVE] if it.unsized else [])),
         measured_us=run.length,
     )
     return checked(Trace(graph, report, it.measured, (channel,), samples), TraceStep())
@@ -170,7 +173,7 @@ def _size_faults(run: DeviceRun, sizes: Mapping[str, int], place: str) -> Iterat
     if not _collectives(run):
         yield Fault(place, FaultCode.NO_COLLECTIVE, "This step launched no collective.")
     unsized = list(dict.fromkeys(part.name for part in _collectives(run) if part.name not in sizes))
-    if unsized:
+    if unsized and not sizes:
         detail = f"No bytes of {named(unsized)} in the trace. {_GIVE}"
         yield Fault(place, FaultCode.NO_SIZES, detail)
     large = {part.name: None for part in _collectives(run) if (part.bytes or 0) > MAX_BYTES}
@@ -232,6 +235,11 @@ def _assumed(
         yield f"The graph is that of {run.device}, of {len(devices)} devices."
     if supplied:
         yield f"Bytes of {supplied:,} collectives are those that were given."
+
+
+def _cut_said(events: Events) -> Iterator[str]:
+    if events.cut:
+        yield f"{events.cut.said} Ops, runs and devices that came after it are missing."
 
 
 def _warnings(run: DeviceRun) -> Iterator[str]:

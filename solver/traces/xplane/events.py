@@ -94,16 +94,18 @@ def events_of(content: bytes, place: str) -> Events:
     -----
     O(bytes), and a sort of the host's events.
     """
-    found = Events([], {}, {}, [], {})
+    repaired: list[str] = []
+    programs: dict[str, list[str]] = {}
+    found = Events([], {}, {}, repaired=repaired, programs=programs)
     for number, plane in enumerate(planes(content, place), 1):
         if plane is None:
-            found.repaired.append(_CUT)
+            repaired.append(_CUT)
         elif plane.tables.name.startswith((_HOST, _DEVICE)):
             found.processes[number] = plane.tables.name
             _read(plane, number, found)
         elif plane.tables.name == PLANE:
             for name, lines in programs_in(plane.tables):
-                found.programs.setdefault(name, []).extend(lines)
+                programs.setdefault(name, []).extend(lines)
     if not found.processes:
         detail = "The profile has no plane of a host or of a device"
         is_short = bool(found.repaired)

@@ -3,8 +3,10 @@
 ``Comm. Op  Message Size  Count  Total Latency(ms)  Avg Latency(ms)  tput_avg (Gbps)  busbw_avg
 (Gbps)``: a line with the name of an operation, then a row of each size. A row is one sample, the
 mean of its launches without the tenth at either end; sizes are printed with two decimals of a
-power of 1024. With ``show_straggler`` a second table has the times without the wait for late
-ranks; these count then. The ranks follow from busbw / tput, and are those of the whole job.
+power of 1024. The lines that ``verbose`` logs, ``comm op: all_reduce | time (ms): ...``, are single
+launches, and count in place of the summary of them. With ``show_straggler`` a second table has the
+times without the wait for late ranks; these count then. The ranks follow from busbw / tput, and are
+those of the whole job.
 
 What tput counts differs by version, so it is told by tput times the mean over the size: 2 is
 an all-reduce that is counted twice, the number of ranks an all-gather of which one rank's share is
@@ -30,7 +32,15 @@ from solver.graph import ALL_GATHER, ALL_REDUCE, ALL_TO_ALL, BROADCAST, REDUCE_S
 FORMAT = "deepspeed"
 
 
-MARK = re.compile(r"\bComm\. Op\s+Message Size\s+Count\b")
+MARK = re.compile(r"\bComm\. Op\s+Message Size\s+Count\b|\bcomm op: [a-z_]{1,60} \|")
+
+
+_LAUNCH = re.compile(
+    r"\bcomm op: ([a-z_]{1,60}) \|.{0,200}?\btime \(ms\): ([\d.]{1,30}) \| msg size: "
+    r"([\d.]{1,20}) ?([KMGTPE]?B) \| algbw \(Gbps\): ([\d.]{1,30}) {0,3}\| busbw \(Gbps\): "
+    r"([\d.]{1,30})",
+    re.ASCII,
+)
 
 
 _STRAGGLER = re.compile(r"straggler\(ms\)")
@@ -93,6 +103,7 @@ class _Summary:
     """The rows of each operation, and the times of them without waiting."""
 
     rows: dict[str, list[_SummaryRow]] = field(default_factory=dict)
+    launches: dict[str, list[_SummaryRow]] = field(default_factory=dict)
     alone: dict[tuple[str, float], Figure] = field(default_factory=dict)
     others: dict[str, None] = field(default_factory=dict)
     garbled: list[Reading | Fault] = field(default_factory=list)
@@ -103,7 +114,9 @@ class _Summary:
         is_headed = is_alone = False
         for number, tagged in lines_of(text):
             line = untagged(tagged)
-            if MARK.search(line):
+            if launch := _LAUNCH.search(line):
+                self._launch(number, launch)
+            elif MARK.search(line):
                 is_headed, is_alone, name = True, bool(_STRAGGLER.search(line)), ""
             elif not is_headed:
                 continue
@@ -111,6 +124,19 @@ class _Summary:
                 self._row(number, name, row, is_alone=is_alone)
             elif named := _NAME.search(line):
                 name = named[1]
+
+    def _launch(self, number: int, told: re.Match[str]) -> None:
+        size, time, tput, busbw = (figure(told[group]) for group in (3, 2, 5, 6))
+        if told[1] not in _KINDS:
+            self.others[told[1]] = None
+        elif size is None or time is None or tput is None or busbw is None:
+            detail = f"Line {number}: the figures of a launch must be numbers."
+            self.garbled.append(Fault(f"/{number}", FaultCode.OUT_OF_RANGE, detail))
+        else:
+            speeds = _scaled(tput, _GBPS), _scaled(busbw, _GBPS)
+            whole = float(round(size.value * _UNITS[told[4]]))
+            row = _SummaryRow(number, whole, _scaled(time, 1e3), *speeds)
+            self.launches.setdefault(told[1], []).append(row)
 
     def _row(self, number: int, name: str, row: re.Match[str], *, is_alone: bool) -> None:
         size = round(float(row[1]) * _UNITS[row[2]])
@@ -131,7 +157,7 @@ class _Summary:
 
 
 def read(text: str) -> tuple[Measurements, ...]:
-    """Read the rows of each kind of collective as a run, each row as one sample.
+    """Read the rows of each kind of collective as a run, each row or launch as one sample.
 
     Operations that are no collective of graphs are left out and noted.
 
@@ -147,9 +173,14 @@ def read(text: str) -> tuple[Measurements, ...]:
     """
     summary = _Summary()
     summary.take(text)
-    if summary.garbled or not summary.rows:
+    if summary.garbled or not (summary.rows or summary.launches):
         samples_of(summary.garbled)
+    both = summary.rows and summary.launches
+    if summary.launches:
+        summary.rows, summary.alone = summary.launches, {}
     workers, notes = _workers(summary)
+    if both:
+        notes.append("Single launches are read, and not the summary of them.")
     if summary.others:
         named = ", ".join(summary.others)
         notes.append(f"Left out: {named}, no collectives of graphs.")
