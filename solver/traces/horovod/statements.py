@@ -79,6 +79,9 @@ def warnings(
     if sizes.differing:
         which = counted(sizes.differing, "tensor has", "tensors have")
         yield f"{which} other bytes in the timeline than were given: those of the timeline count."
+    if sizes.varying:
+        which = counted(sizes.varying, "tensor has", "tensors have")
+        yield f"{which} other bytes in some launches than in the first, which are those that count."
     if any(".noname." in launch.tensor for launch in step.launches):
         yield (
             "Tensors have no names but numbers (noname): where these count on from step to step, "
