@@ -101,7 +101,8 @@ def test_nobody_is_late_on_paper():
 
 def test_waiting_is_passed_on():
     """Rank 0 is late to its pair; the other of the pair is late to all by no work of its own."""
-    rows, now, number, last = [], 0.0, 0, {}
+    rows, now, number = [], 0.0, 0
+    last: dict[int, float] = {}
     for step in range(4):
         for op, groups in (("a", [(0, 1), (2, 3)]), ("b", [(0, 1, 2, 3)])):
             number += 1
