@@ -25,7 +25,8 @@ if TYPE_CHECKING:
         InvalidTrace,
     )
     from solver.estimation.estimate import estimate
-    from solver.estimation.times_table import read_times, runs_of
+    from solver.estimation.table_runs import runs_of
+    from solver.estimation.times_table import read_times
     from solver.explanation.explain import explain
     from solver.exports import EXPORTS
     from solver.exports.nccl_tuner import AlgorithmRun, tuner_table
@@ -168,7 +169,7 @@ _HOMES = {
     "read_measurements": "solver.calibration.measurements.read_measurements",
     "read_times": "solver.estimation.times_table.read_times",
     "read_trace": "solver.traces.read_trace",
-    "runs_of": "solver.estimation.times_table.runs_of",
+    "runs_of": "solver.estimation.table_runs.runs_of",
     "simulate": "interlace.functions.simulate",
     "step_of": "solver.parameter_server.of_graph.step_of",
     "sweep": "interlace.functions.sweep",

@@ -111,3 +111,5 @@ MAX_RUNS = 1_000
 MAX_RUN_STEPS = 500_000
 #: Most samples of one worker's batch.
 MAX_BATCH = 1_000_000_000
+#: Longest sequence of a generated model [tokens].
+MAX_TOKENS = 1_000_000

@@ -13,8 +13,12 @@ from typing import NamedTuple
 from tests import chakra_bytes, horovod_events
 from tests.kineto_events import AUTOGRAD, kernel, note, sized, total
 from tests.kineto_events import text as profile
+from tests.nsys_bytes import ALL_REDUCE, Export, made, payload
+from tests.solver import test_flexflow as task_graph
 from tests.solver.test_dnn_partitioning import edge, node
 from tests.solver.test_pytorch_et import new, summed, trace
+from tests.solver.test_schedule_simulator import layer as network_layer
+from tests.solver.test_schedule_simulator import text as network
 from tests.solver.test_tensorflow import HEAD, op, shown
 from tests.solver.test_tensorflow import text as timeline
 from tests.solver.test_xla import CPU, on_cpu
@@ -125,10 +129,12 @@ def tensorflow(job: Job) -> list[bytes]:
     for one in layers:
         took = (f"g{one.layer - 1}",) if one.layer else ()
         events.append(op(1, f"g{one.layer}", "MatMul", one.start, one.ready - one.start, *took))
+        if not one.size:
+            continue
         sent = (f"sum{one.layer}", "CollectiveReduceV2", one.begin, one.end - one.begin)
         events.append(op(1, *sent, f"g{one.layer}"))
         shows.append(shown(2, f"sum{one.layer}", one.size))
-    waits = (f"^sum{one.layer}" for one in layers)
+    waits = (f"^sum{one.layer}" for one in layers if one.size)
     events.append(op(1, "apply", "ApplyGradientDescent", end - UPDATE, UPDATE, *waits))
     return [timeline([*HEAD, *shows, *events])]
 
@@ -156,9 +162,9 @@ def chakra(job: Job) -> list[bytes]:
     ident = 1
     for compute, size in zip(job.computes, job.sizes, strict=True):
         nodes.append(chakra_bytes.node(ident, 4, compute, before, name=f"layer{ident}"))
-        nodes.append(
-            chakra_bytes.node(ident + 1, 7, size // 50, [ident], comm_type=0, comm_size=size)
-        )
+        if size:
+            sent = {"comm_type": 0, "comm_size": size}
+            nodes.append(chakra_bytes.node(ident + 1, 7, size // 50, [ident], **sent))
         before, ident = [ident], ident + 2
     return [chakra_bytes.file(*nodes)]
 
@@ -185,7 +191,7 @@ def dlc(job: Job) -> list[bytes]:
     for ident, (time, key, number, length) in enumerate(messages):
         ends = (0, server) if number % 2 == 0 else (server, 0)
         operation = f"OP:= {what[number % 4]}_Worker\t\t{key}-{number}-s0"
-        after = f"\t\t1\t\t7\t\t1500000000\t\t{time}\t\t-1"
+        after = f"\t\t1\t\t7\t\t{1_500_000_000 + time // 10**6}\t\t{time % 10**6}\t\t-1"
         rows.append(f"{ident}\t{ends[0]}\t{ends[1]}\t{length}\t\t{number}\t\t{operation}{after}")
     return ["\n".join([*rows, ""]).encode()]
 
@@ -206,10 +212,10 @@ def dnn_partitioning(job: Job) -> list[bytes]:
     for i, (compute, size) in enumerate(zip(job.computes, job.sizes, strict=True), start=1):
         nodes += [
             node(i, compute / 2, size + 32, i),
-            node(100 + i, compute, size + 32, i, backward=True),
+            node(10**7 + i, compute, size + 32, i, backward=True),
         ]
         if i < last:
-            edges += [edge(i, i + 1, 32), edge(100 + i, 101 + i, 32)]
+            edges += [edge(i, i + 1, 32), edge(10**7 + i, 10**7 + i + 1, 32)]
     return [json.dumps({"maxFPGAs": 6, "nodes": nodes, "edges": edges}).encode()]
 
 
@@ -219,6 +225,45 @@ def astra_text(job: Job) -> list[bytes]:
         for i, (compute, size) in enumerate(zip(job.computes, job.sizes, strict=True))
     ]
     return ["\n".join(["DATA", str(len(lines)), *lines, ""]).encode()]
+
+
+def schedule_simulator(job: Job) -> list[bytes]:
+    layers = {
+        str(i): network_layer(
+            f"layer{i}", compute * 500, compute * 1000, size, [i - 1] if i else []
+        )
+        for i, (compute, size) in enumerate(zip(job.computes, job.sizes, strict=True))
+    }
+    return [network(layers=layers)]
+
+
+def flexflow(job: Job) -> list[bytes]:
+    """Of two devices, one of which computes; layers are three nodes apart."""
+    _, layers, _ = next(run(job))
+    rows = [task_graph.ran(3 * len(layers), 0, UPDATE / 1000, "Update", "Update")]
+    for one in layers:
+        ident = 3 * one.layer
+        took = 10 + one.size // 50
+        rows.append(task_graph.ran(ident, 0, (one.ready - one.start) / 1000))
+        rows.append(task_graph.sent(ident + 1, 0, 1, one.size, took / 1000))
+        rows += [task_graph.edge(ident, ident + 1), task_graph.edge(ident + 1, 3 * len(layers))]
+        rows += [task_graph.edge(ident - 3, ident)] if one.layer else []
+    return [task_graph.text(*rows)]
+
+
+def nsys(job: Job) -> list[bytes]:
+    export = Export().range("ncclCommInitRank", -9, -8, made(job.workers, 0))
+    number = 0
+    for i, (start, layers, end) in enumerate(run(job)):
+        export.range(f"step {i + 1}", start, end)
+        for one in layers:
+            export.kernel(number + 1, one.start, one.start, one.ready)
+            export.range("ncclAllReduce", one.ready - 2, one.ready, payload(one.size))
+            export.kernel(number + 2, one.ready - 1, one.begin, one.end, ALL_REDUCE, 20)
+            number += 2
+        export.kernel(number + 1, end - UPDATE, end - UPDATE, end)
+        number += 1
+    return [export.bytes]
 
 
 #: A writer of files for each format.
@@ -233,4 +278,10 @@ WRITERS: dict[str, Callable[[Job], list[bytes]]] = {
     "pipedream": pipedream,
     "dnn_partitioning": dnn_partitioning,
     "astra_text": astra_text,
+}
+#: Those of formats that tests of their own change and break.
+MORE_WRITERS: dict[str, Callable[[Job], list[bytes]]] = {
+    "nsys": nsys,
+    "flexflow": flexflow,
+    "schedule_simulator": schedule_simulator,
 }

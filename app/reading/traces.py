@@ -29,6 +29,7 @@ from solver.codes import FaultCode
 from solver.errors import Fault, InterlaceError, InvalidTrace
 from solver.graph import Graph, build
 from solver.limits import MAX_BYTES
+from solver.traces.collecting import uncollected
 from solver.traces.formats import Counted
 from solver.traces.report import Report, totals
 from solver.traces.trace import Trace, TraceOptions, without_graph
@@ -165,7 +166,8 @@ def read_unpacked(files: UnpackedFiles, form: str | None, options: TraceOptions)
         raise InvalidTrace(faults)
     if chosen.is_graph:
         refuse_cut(files)
-    trace = chosen.read(plain, options)
+    with uncollected():
+        trace = chosen.read(plain, options)
     if trace.graph is not None and (broken := list(_graph_faults(trace.graph))):
         if trace.report.dlc is None:
             raise InvalidRequest(within("graph", broken))

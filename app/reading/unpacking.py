@@ -20,6 +20,8 @@ _MEMBER, _MEMBERS = b"\x1f\x8b\x08", 100_000
 _HEAD = 512
 #: Said of what is packed.
 _CUT = "ends in the middle: what could be unpacked is read."
+#: So much is unpacked at a time [bytes].
+_PIECE = 2**18
 #: What computers put beside files, and nobody recorded.
 _FOREIGN = "__MACOSX/"
 
@@ -134,7 +136,7 @@ class _Packed:
 
     def _next(self, size: int) -> bytes:
         try:
-            return self._file.read1(size)
+            return self._file.read1(min(size, _PIECE))  # it takes the memory that is asked for
         except EOFError:
             self.is_cut = True
             return b""

@@ -11,7 +11,7 @@ from app.schemas.graphs import GraphBody
 from app.schemas.networks import CostModelBody, Gbps, Workers
 from app.schemas.policies import PolicyBody
 from solver.estimation.times_table import TimesRow
-from solver.limits import MAX_DURATION_US, MAX_RUNS, MIN_TIME_US
+from solver.limits import MAX_DURATION_US, MAX_RUNS, MAX_TOKENS, MIN_TIME_US
 from solver.models import MODELS
 from solver.policies.choice import Choice
 
@@ -52,6 +52,12 @@ class RowBody(RequestModel):
         Annotated[int, Field(ge=1, le=MAX_BATCH_SAMPLES)] | None,
         Field(description="Samples of one worker in an iteration; null for the model's."),
     ] = None
+    tokens: Annotated[
+        Annotated[int, Field(ge=1, le=MAX_TOKENS)] | None,
+        Field(
+            description="Length of a sequence, of models that have sequences; null for the model's."
+        ),
+    ] = None
     network: Annotated[
         Network, Field(description="Rows of one network share its start-up, hop and bandwidth.")
     ] = ""
@@ -82,7 +88,7 @@ class EstimateRequest(RequestModel):
         Annotated[str, Field(max_length=MAX_TEXT_CHARACTERS)] | None,
         Field(
             description="The same as CSV: `model` or `graph`, `workers`, `policy`, `time_us` or "
-            "`throughput` and `batch`, `network`, `bandwidth_gbps`, `barrier`."
+            "`throughput` and `batch`, `tokens`, `network`, `bandwidth_gbps`, `barrier`."
         ),
     ] = None
     graphs: Annotated[
@@ -118,7 +124,8 @@ class ParameterOut(AnswerModel):
         str,
         Field(
             description="`startup_us`, `hop_us`, `bandwidth_gbps`, `bandwidth_share` (of the "
-            "nominal one), `compute_scale` (times the graph's durations), or `policy.parameter`."
+            "nominal one), `compute_slowdown` (how many times as long compute takes while launches "
+            "run), `compute_scale` (times the graph's durations), or `policy.parameter`."
         ),
     ]
     subject: Annotated[
@@ -144,7 +151,20 @@ class RowOut(AnswerModel):
     barrier: bool
     network: str
     measured_us: Annotated[float | None, Field(description="Measured time [us]; null: predicted.")]
-    time_us: Annotated[float, Field(description="Simulated time [us].")]
+    time_us: Annotated[
+        float,
+        Field(
+            description="Simulated time [us]; of a row without a time the middle of its interval."
+        ),
+    ]
+    low_us: Annotated[
+        float,
+        Field(
+            description="Nine of ten measured times are from this one [us]: what the rows leave "
+            "open is drawn as far off as it may be, and noise as that of the rows is added."
+        ),
+    ]
+    high_us: Annotated[float, Field(description="And to this one [us].")]
     error: Annotated[float | None, Field(description="Simulated over measured time - 1.")]
 
 

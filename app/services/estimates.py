@@ -17,9 +17,10 @@ from solver.codes import FaultCode
 from solver.costs import Cluster
 from solver.errors import Fault, InterlaceError
 from solver.estimation.estimate import Estimate, estimate
-from solver.estimation.parameters import BANDWIDTH, HOP, SHARE, STARTUP
+from solver.estimation.parameters import BANDWIDTH, HOP, SHARE, SLOWDOWN, STARTUP
 from solver.estimation.runs import MeasuredRun
-from solver.estimation.times_table import TimesRow, read_times, runs_of
+from solver.estimation.table_runs import runs_of
+from solver.estimation.times_table import TimesRow, read_times
 from solver.graph import Graph, build
 from solver.limits import MAX_RUN_STEPS
 from solver.policies.choice import Choice
@@ -68,9 +69,13 @@ def run(request: EstimateRequest, stored: Mapping[str, GraphBody]) -> EstimateAn
                 barrier=each.choice.barrier,
                 measured_us=each.time_us,
                 time_us=time,
+                low_us=low,
+                high_us=high,
                 error=error,
             )
-            for each, time, error in zip(runs, found.times, found.errors, strict=True)
+            for each, time, (low, high), error in zip(
+                runs, found.times, found.intervals, found.errors, strict=True
+            )
         ],
         median_error=found.median_error,
         worst_error=found.worst_error,
@@ -153,12 +158,26 @@ def _summary(found: Estimate, runs: Sequence[MeasuredRun]) -> Iterator[str]:
     )
     open_ = [each.parameter.label for each in found.parameters if each.value is None]
     if open_:
-        yield f"The rows do not determine {', '.join(open_)}; the likeliest values are used."
+        yield (
+            f"The rows do not determine {', '.join(open_)}; the likeliest values are used, and how "
+            "far off these may be is in the interval of each time."
+        )
+    yield from _slowed(found)
     if any(_is_direct(run.choice) for run in runs):
         yield (
             "bytescheduler is taken to send without Horovod's loop; over Horovod and NCCL it is "
             "bytescheduler:cycle_time_us=5000."
         )
+
+
+def _slowed(found: Estimate) -> Iterator[str]:
+    """Say with which slow-down the times are simulated, which is no part of a cost model."""
+    for each in found.parameters:
+        if each.parameter.name == SLOWDOWN and each.used > 1:
+            yield (
+                f"Compute takes {each.used:.3g} times as long while launches run; with these costs "
+                f"give plans and simulations compute_slowdown {each.used:.3g}."
+            )
 
 
 def _is_direct(choice: Choice) -> bool:

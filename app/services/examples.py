@@ -72,6 +72,9 @@ _DESCRIPTIONS = {
     "two_layers": "Two layers: small enough to check by hand.",
     "resnet50": "ResNet-50 from its published layer shapes, time split by FLOPs.",
     "t5_small": "T5-small from its published layer shapes, time split by FLOPs.",
+    "bert_base": "BERT-base from its published layer shapes, time split by FLOPs.",
+    "bert_large": "BERT-large from its published layer shapes, time split by FLOPs.",
+    "gpt2": "GPT-2 of 124 million parameters from its published shapes, time split by FLOPs.",
     "llama_7b": "LLaMA-7B from its published layer shapes, time split by FLOPs.",
     "vgg16": "VGG-16 from its published layer shapes, time split by FLOPs.",
     "fsdp_llama_7b": "LLaMA-7B under FSDP: sharded over the 8 GPUs of a node (`nvlink`), gradients "

@@ -1,6 +1,6 @@
 """Estimate costs from iteration times; say which of them the times determine; predict the rest."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from math import exp, log
 from statistics import median
@@ -12,6 +12,7 @@ from solver.costs import Cluster
 from solver.errors import Fault, InvalidMeasurements
 from solver.estimation.least_squares import EstimationProblem, covariance, merged
 from solver.estimation.parameters import COMPUTE, EstimatedParameter, parameters_of
+from solver.estimation.posterior import predicted_times
 from solver.estimation.refinement import MIDDLE, begun, noise_of
 from solver.estimation.runs import MeasuredRun
 from solver.estimation.simulated import Simulator, Values
@@ -67,7 +68,11 @@ class Estimate:
     parameters
         In the order in which they are kept.
     times
-        Simulated time of an iteration of each run, measured or not [us].
+        Time of an iteration of each run [us]: of one with a time simulated with what is used, of
+        one without the middle of its interval.
+    intervals
+        Between which nine of ten measured times of each run are [us]: draws of all that the runs
+        leave open, and the noise of a measurement (:mod:`solver.estimation.posterior`).
     errors
         Simulated over measured time - 1; None where nothing was measured.
     median_error, worst_error
@@ -81,6 +86,7 @@ class Estimate:
 
     parameters: tuple[Estimated, ...]
     times: tuple[float, ...]
+    intervals: tuple[tuple[float, float], ...]
     errors: tuple[float | None, ...]
     median_error: float
     worst_error: float
@@ -93,13 +99,13 @@ def estimate(
     cluster: Cluster | Callable[[int], Cluster],
     parameters: Sequence[str] = (),
 ) -> Estimate:
-    """Fit start-up, hop, bandwidth and the speed of compute to measured iteration times.
+    """Fit start-up, hop, bandwidth, contention and the speed of compute to iteration times.
 
     What is likeliest after the runs, given what is plausible before them
     (:mod:`solver.estimation.least_squares`, :mod:`solver.estimation.parameters`): a parameter moves
     as far as the runs say, and stays where it was where they say nothing. It has a value when they
     determine it within a quarter, and at least twice as well as it was known before; else the
-    reason is told.
+    reason is told, and how far off it may be is in the interval of every time.
 
     Parameters
     ----------
@@ -135,8 +141,8 @@ def estimate(
     free = [p for p in chosen if any(p.touches(run) for run in known)]
     reasons = {p: _UNSEEN for p in chosen if p not in free}
     values = begun(problem, chosen, free)
-    values = merged(values, _of_other_models(free, values, known, reasons))
-    return _told(problem, runs, chosen, free, values, reasons)
+    likened = _of_other_models(free, values, known, reasons)
+    return _told(problem, runs, chosen, free, merged(values, likened), reasons, likened)
 
 
 def _sure(
@@ -169,7 +175,8 @@ def _reason(
         change = 100 * log(2) * float(np.max(np.abs(twice)))
         return f"Twice of it changes no time of the rows by more than {change:.2g} %."
     value, factor = values[free[at]], exp(2 * float(deviations[at]))
-    return f"The rows leave it between {value / factor:.3g} and {value * factor:.3g}."
+    low, high = max(free[at].least, value / factor), min(free[at].most, value * factor)
+    return f"The rows leave it between {low:.3g} and {high:.3g}."
 
 
 def _of_other_models(
@@ -194,6 +201,7 @@ def _told(
     free: Sequence[EstimatedParameter],
     values: Values,
     reasons: dict[EstimatedParameter, str],
+    likened: Collection[EstimatedParameter],
 ) -> Estimate:
     """Simulate all runs with the values, and say how certain these are."""
     noise = noise_of(problem, values, len(free))
@@ -207,8 +215,12 @@ def _told(
     ]
     reasons |= {free[i]: _reason(problem, i, loose, free, values, alone) for i in loose}
     errors = np.sqrt(np.diag(after)).tolist()
+    predicted = predicted_times(problem, runs, free, values, noise, after, likened)
     deviations = {p: errors[i] for i, p in enumerate(free) if i not in loose}
-    times = [problem.simulator.time(run, values) for run in runs]
+    times = [
+        middle if run.time_us is None else problem.simulator.time(run, values)
+        for run, middle in zip(runs, predicted.middles, strict=True)
+    ]
     apart = [
         None if run.time_us is None else time / run.time_us - 1
         for run, time in zip(runs, times, strict=True)
@@ -222,9 +234,10 @@ def _told(
             for p in chosen
         ),
         times=tuple(times),
+        intervals=predicted.intervals,
         errors=tuple(apart),
         median_error=median(sizes),
         worst_error=max(sizes),
         noise=noise,
-        simulations=problem.simulations + len(runs),
+        simulations=problem.simulations + sum(run.time_us is not None for run in runs),
     )

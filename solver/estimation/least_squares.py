@@ -30,6 +30,9 @@ _GAIN = 0.02
 #: Most points that a fit looks at.
 _ROUNDS = 40
 
+#: With so much noise a fit ends where a step changes sum or figures by less than this share.
+_EXACT, _NEAR = 2e-3, 2e-5
+
 #: Nothing takes less than this [us]: its logarithm is taken.
 _LEAST_US = 1e-9
 
@@ -69,17 +72,21 @@ class EstimationProblem:
             touched = [i for i, run in enumerate(self.runs) if parameter.touches(run)]
             if not touched:
                 continue
-            up = values[parameter] * np.exp(step) <= parameter.most
-            by = step if up else -step
+            there = values[parameter] * float(np.exp(step))
+            by = step if parameter.least <= there <= parameter.most else -step
             moved = {**values, parameter: values[parameter] * float(np.exp(by))}
             logs = self._logs(moved, touched) - self.logs[touched]
             found[touched, k] = (logs - here[touched]) / by
         return found
 
-    def _logs(self, values: Values, places: Sequence[int]) -> FloatArray:
-        self.simulations += len(places)
-        times = [self.simulator.time(self.runs[i], values) for i in places]
+    def logs_at(self, values: Values, runs: Sequence[MeasuredRun]) -> FloatArray:
+        """Return log T of runs, measured or not, shape (n,)."""
+        self.simulations += len(runs)
+        times = [self.simulator.time(run, values) for run in runs]
         return np.log(np.maximum(np.array(times, dtype=np.float64), _LEAST_US))
+
+    def _logs(self, values: Values, places: Sequence[int]) -> FloatArray:
+        return self.logs_at(values, [self.runs[i] for i in places])
 
 
 def fit(
@@ -113,7 +120,7 @@ def fit(
         return dict(start)
     from scipy.optimize import least_squares  # noqa: PLC0415 - takes time
 
-    medians, spreads, limits = _beforehand(free)
+    limits = limits_of(free)
 
     def values_at(x: FloatArray) -> dict[EstimatedParameter, float]:
         return merged(start, dict(zip(free, np.exp(x).tolist(), strict=True)))
@@ -121,23 +128,25 @@ def fit(
     def residuals(x: FloatArray) -> FloatArray:
         """Return what has half of its squares as the terms of the sum."""
         z = problem.misfits(values_at(x)) / noise
-        return np.concatenate([z * np.sqrt(2 / (1 + np.hypot(1, z))), (x - medians) / spreads])
+        return np.concatenate([z * np.sqrt(2 / (1 + np.hypot(1, z))), surprise(free, x)])
 
     def jacobian(x: FloatArray) -> FloatArray:
         values = values_at(x)
         root = np.hypot(1, problem.misfits(values) / noise)
         by = np.sqrt((1 + root) / 2) / root / noise
-        return np.vstack([by[:, None] * problem.slopes(values, free, step), np.diag(1 / spreads)])
+        slopes = problem.slopes(values, free, step)
+        return np.vstack([by[:, None] * slopes, np.diag(1 / spreads_at(free, x))])
 
+    enough = step * step if noise <= _EXACT else _NEAR
     found = least_squares(
         residuals,
-        np.clip(_logs_of(free, start), *limits),
+        np.clip(logs_of(free, start), *limits),
         jacobian,
         bounds=(limits[0] - 1e-9, limits[1] + 1e-9),
-        x_scale=spreads,
+        x_scale=np.array([p.spread for p in free]),
         max_nfev=_ROUNDS,
-        ftol=step * step,
-        xtol=step * step,
+        ftol=enough,
+        xtol=enough,
         gtol=step * step,
     )
     return values_at(found.x)
@@ -156,13 +165,14 @@ def searched(
     are looked at, the best is gone to, and all axes are searched again while that gains.
     """
     best, least = dict(start), objective(problem, free, start, noise)
-    _, spreads, limits = _beforehand(free)
+    limits = limits_of(free)
     for _ in range(_SWEEPS):
         before = least
+        spreads = spreads_at(free, logs_of(free, best))
         after = covariance(problem.slopes(best, free, step), noise, spreads)
         variances, axes = np.linalg.eigh(after)
         for variance, axis in zip(variances[::-1], axes.T[::-1], strict=True):
-            x = _logs_of(free, best)
+            x = logs_of(free, best)
             for distance in _DISTANCES:
                 moved = np.clip(x + distance * variance**0.5 * axis, *limits)
                 tried = merged(best, dict(zip(free, np.exp(moved).tolist(), strict=True)))
@@ -181,18 +191,27 @@ def objective(
     total = float(np.sum(np.sqrt(1 + misfits**2) - 1))
     if not free:
         return total
-    medians, spreads, _ = _beforehand(free)
-    return total + float(np.sum(((_logs_of(free, values) - medians) / spreads) ** 2)) / 2
+    return total + float(np.sum(surprise(free, logs_of(free, values)) ** 2)) / 2
 
 
-def _beforehand(free: Sequence[EstimatedParameter]) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return medians, spreads and limits of the logarithms; the last have shape (2, p)."""
-    medians = np.log([p.median for p in free])
-    limits = np.log([[p.least for p in free], [p.most for p in free]])
-    return medians, np.array([p.spread for p in free]), limits
+def surprise(free: Sequence[EstimatedParameter], x: FloatArray) -> FloatArray:
+    """Return how far logarithms are from what is plausible, in its spreads."""
+    return (x - np.log([p.median for p in free])) / spreads_at(free, x)
 
 
-def _logs_of(free: Sequence[EstimatedParameter], values: Values) -> FloatArray:
+def spreads_at(free: Sequence[EstimatedParameter], x: FloatArray) -> FloatArray:
+    """Return the spreads of what is plausible on the sides where logarithms are."""
+    below, above = (np.array([getattr(p, name) for p in free]) for name in ("spread", "above"))
+    return np.where(x > np.log([p.median for p in free]), above, below)
+
+
+def limits_of(free: Sequence[EstimatedParameter]) -> FloatArray:
+    """Return limits of the logarithms, of shape (2, p)."""
+    return np.log([[p.least for p in free], [p.most for p in free]])
+
+
+def logs_of(free: Sequence[EstimatedParameter], values: Values) -> FloatArray:
+    """Return the logarithms of free values, shape (p,)."""
     return np.log([max(values[p], p.least) for p in free])
 
 

@@ -12,18 +12,19 @@ from solver.codes import FaultCode
 from solver.costs import MEASURED, Cluster
 from solver.errors import Fault, InvalidOptions
 from solver.estimation.runs import MeasuredRun
+from solver.limits import MAX_COMPUTE_SLOWDOWN
 from solver.policies.choice import PARAMETERS, defaults
 from solver.wording import meant
 
 COMPUTE, BANDWIDTH, SHARE = "compute_scale", "bandwidth_gbps", "bandwidth_share"
-STARTUP, HOP = "startup_us", "hop_us"
+STARTUP, HOP, SLOWDOWN = "startup_us", "hop_us", "compute_slowdown"
 
 #: A start-up or a hop below the first is none, none is longer than the second [us].
 NO_TIME_US, _MOST_US = 1e-2, 1e7
 _LEAST_GBPS, _MOST_GBPS = 1e-3, 1e6
 
-#: Median where nobody says [us, Gbit/s, share of the nominal bandwidth].
-_TYPICAL = {STARTUP: 100.0, BANDWIDTH: 10.0, SHARE: 0.75}
+#: Median where nobody says [us, Gbit/s, share of the nominal bandwidth, factor].
+_TYPICAL = {STARTUP: 100.0, BANDWIDTH: 10.0, SHARE: 0.75, SLOWDOWN: 1.2}
 
 #: Median of a hop where nobody says: so many us over Gbit/s, from least to most [us]. With the
 #: start-up, what was measured of all-reduce: 523 and 908 us on Ethernet of 10 Gbit/s and 98 and 236
@@ -33,7 +34,11 @@ _HOP, _LEAST_HOP, _MOST_HOP = 300.0, 5.0, 40.0
 
 #: Standard deviation of the logarithm. Generated models assume a speed, traces time their compute;
 #: delays are within a factor of 3.
-_SPREADS = {COMPUTE: 1.0, BANDWIDTH: 1.0, SHARE: 0.35, STARTUP: 1.1, HOP: 1.1}
+_SPREADS = {COMPUTE: 1.0, BANDWIDTH: 1.0, SHARE: 0.5, STARTUP: 1.1, HOP: 1.1, SLOWDOWN: 0.15}
+
+#: The same above the median: a network may do far less than its nominal bandwidth, as InfiniBand of
+#: 100 Gbit/s that carries 35 to 40, and hardly more.
+_ABOVE = {SHARE: 0.25}
 _SPREAD_OF_TRACES, _SPREAD_OF_POLICIES = 0.1, 1.0
 
 
@@ -50,8 +55,9 @@ class EstimatedParameter:
         The model or the network that it belongs to; empty for a policy, and for the one network.
     default
         What holds where no run depends on it.
-    median, spread
-        Of what is plausible; the spread is a standard deviation of the logarithm.
+    median, spread, above
+        Of what is plausible; the spread is a standard deviation of the logarithm, below the median
+        and above it.
     least, most
         Its range.
     """
@@ -61,6 +67,7 @@ class EstimatedParameter:
     default: float
     median: float
     spread: float
+    above: float
     least: float
     most: float
 
@@ -80,6 +87,8 @@ class EstimatedParameter:
             return run.model == self.of
         if run.workers == 1:
             return False
+        if self.name == SLOWDOWN:
+            return True
         if self.is_of_policy:
             return run.choice.policy == self.name.partition(".")[0]
         return run.network == self.of
@@ -109,6 +118,7 @@ def parameters_of(
         *(_speed(model, is_timed=False) for model, timed in models if not timed),
         *(_bandwidth(cluster, name, nominal) for name, nominal in networks.items()),
         *(_startup(cluster, name) for name in networks),
+        *([_slowdown(cluster)] if any(run.workers > 1 for run in runs) else []),
         *(_speed(model, is_timed=True) for model, timed in models if timed),
         *(_hop(cluster, name, nominal) for name, nominal in networks.items()),
         *map(_of_policy, of_policies),
@@ -117,7 +127,7 @@ def parameters_of(
 
 def _speed(model: str, *, is_timed: bool) -> EstimatedParameter:
     spread = _SPREAD_OF_TRACES if is_timed else _SPREADS[COMPUTE]
-    return EstimatedParameter(COMPUTE, model, 1.0, 1.0, spread, 1e-4, 1e4)
+    return EstimatedParameter(COMPUTE, model, 1.0, 1.0, spread, spread, 1e-4, 1e4)
 
 
 def _bandwidth(
@@ -126,17 +136,29 @@ def _bandwidth(
     """Return the share of the nominal bandwidth where all runs have one, else the bandwidth."""
     if None not in nominal:
         share = _TYPICAL[SHARE]
-        return EstimatedParameter(SHARE, network, share, share, _SPREADS[SHARE], 1e-4, 1e2)
+        spreads = _SPREADS[SHARE], _ABOVE[SHARE]
+        return EstimatedParameter(SHARE, network, share, share, *spreads, 1e-4, 1e2)
     given = cluster.bandwidth_gbps or _TYPICAL[BANDWIDTH]
+    spread = _SPREADS[BANDWIDTH]
     limits = (_LEAST_GBPS, _MOST_GBPS)
-    return EstimatedParameter(BANDWIDTH, network, given, given, _SPREADS[BANDWIDTH], *limits)
+    return EstimatedParameter(BANDWIDTH, network, given, given, spread, spread, *limits)
 
 
 def _startup(cluster: Cluster, network: str) -> EstimatedParameter:
     given = cluster.startup_us or _TYPICAL[STARTUP]
-    return EstimatedParameter(
-        STARTUP, network, given, given, _SPREADS[STARTUP], NO_TIME_US, _MOST_US
-    )
+    return _delay(STARTUP, network, given)
+
+
+def _delay(name: str, network: str, given: float) -> EstimatedParameter:
+    spread = _SPREADS[name]
+    return EstimatedParameter(name, network, given, given, spread, spread, NO_TIME_US, _MOST_US)
+
+
+def _slowdown(cluster: Cluster) -> EstimatedParameter:
+    """Return how many times as long compute takes while launches run, the same on all networks."""
+    given = cluster.compute_slowdown if cluster.compute_slowdown > 1 else _TYPICAL[SLOWDOWN]
+    spread, most = _SPREADS[SLOWDOWN], MAX_COMPUTE_SLOWDOWN
+    return EstimatedParameter(SLOWDOWN, "", given, given, spread, spread, 1.0, most)
 
 
 def _hop(cluster: Cluster, network: str, nominal: Sequence[float | None]) -> EstimatedParameter:
@@ -145,7 +167,7 @@ def _hop(cluster: Cluster, network: str, nominal: Sequence[float | None]) -> Est
     gbps = median(known) if known else cluster.bandwidth_gbps or _TYPICAL[BANDWIDTH]
     typical = min(_MOST_HOP, max(_LEAST_HOP, _HOP / gbps))
     given = cluster.hop_us or typical
-    return EstimatedParameter(HOP, network, given, given, _SPREADS[HOP], NO_TIME_US, _MOST_US)
+    return _delay(HOP, network, given)
 
 
 def _of_policy(name: str) -> EstimatedParameter:
@@ -153,7 +175,8 @@ def _of_policy(name: str) -> EstimatedParameter:
     rule, given = PARAMETERS[parameter], float(defaults(policy)[parameter])
     least = max(rule.least, NO_TIME_US)
     middle = given if given > least else _LEAST_HOP
-    return EstimatedParameter(name, "", given, middle, _SPREAD_OF_POLICIES, least, rule.most)
+    spread = _SPREAD_OF_POLICIES
+    return EstimatedParameter(name, "", given, middle, spread, spread, least, rule.most)
 
 
 def _cluster_faults(cluster: Cluster) -> Iterator[Fault]:

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from solver.estimation.least_squares import EstimationProblem, fit, objective, searched
-from solver.estimation.parameters import EstimatedParameter
+from solver.estimation.least_squares import EstimationProblem, fit, merged, objective, searched
+from solver.estimation.parameters import SLOWDOWN, EstimatedParameter
 from solver.estimation.simulated import Values
 from solver.estimation.starts import starts
 
@@ -17,7 +17,7 @@ NOISE, _LEAST_NOISE, _NO_CHANCE = 0.03, 1e-6, 2e-3
 _GOOD = 0.003
 
 #: So many fits from points of the grid go on.
-_BEST = 3
+_BEST = 2
 
 #: The noise that a fit from a point of the grid assumes.
 _ROUGH = 0.1
@@ -76,9 +76,13 @@ def _refined(
             if objective(problem, free, tried, noise) < objective(problem, free, found, noise):
                 found = tried
         noise = noise_of(problem, found, len(free))
-    exact = _settled(problem, free, found, _NO_CHANCE)
-    if noise_of(problem, exact, len(free)) <= _NO_CHANCE:
-        return exact
+    # what agrees exactly without contention has none: its bound is hard to come to by slopes
+    alone = [p for p in free if p.name != SLOWDOWN]
+    none = {p: 1.0 for p in free if p.name == SLOWDOWN}
+    for some, held in ((alone, none), (free, {})) if none else ((free, {}),):
+        exact = _settled(problem, some, merged(found, held), _NO_CHANCE)
+        if noise_of(problem, exact, len(free)) <= _NO_CHANCE:
+            return exact
     return _settled(problem, free, found, noise)
 
 

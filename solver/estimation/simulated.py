@@ -3,9 +3,17 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
-from solver.chain import chain_of
+from solver.chain import chain_of, stretched
 from solver.costs import Cluster, network_of
-from solver.estimation.parameters import BANDWIDTH, COMPUTE, HOP, SHARE, STARTUP, EstimatedParameter
+from solver.estimation.parameters import (
+    BANDWIDTH,
+    COMPUTE,
+    HOP,
+    SHARE,
+    SLOWDOWN,
+    STARTUP,
+    EstimatedParameter,
+)
 from solver.estimation.runs import MeasuredRun
 from solver.graph import Graph, with_barrier
 from solver.limits import MAX_BANDWIDTH_GBPS, MIN_BANDWIDTH_GBPS
@@ -55,6 +63,7 @@ class Simulator:
             bandwidth_gbps=gbps,
             startup_us=known.get(STARTUP, cluster.startup_us),
             hop_us=known.get(HOP, cluster.hop_us),
+            compute_slowdown=max(1.0, known.get(SLOWDOWN, cluster.compute_slowdown)),
         )
 
     def _graph(self, run: MeasuredRun, scale: float) -> Graph:
@@ -76,7 +85,9 @@ def at_speed(graph: Graph, scale: float) -> Graph:
         op if op.duration_us is None else op._replace(duration_us=scale * op.duration_us)
         for op in graph.ops
     )
-    return replace(graph, ops=ops, durations=tuple(scale * each for each in graph.durations))
+    found = replace(graph, ops=ops, durations=tuple(scale * each for each in graph.durations))
+    found.memo["chain"] = stretched(chain_of(graph), scale)  # not to be found again
+    return found
 
 
 def _choice(run: MeasuredRun, known: Mapping[str, float]) -> Choice:

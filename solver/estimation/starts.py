@@ -74,9 +74,8 @@ def _begin(
     problem: EstimationProblem, parameters: Sequence[EstimatedParameter], share: float
 ) -> dict[EstimatedParameter, float]:
     """Return the medians, and compute at the speed that explains such a share of the times."""
-    return {
-        p: _speed(problem.runs, p.of, share) if p.name == COMPUTE else p.median for p in parameters
-    }
+    begin = {p: p.median for p in parameters}
+    return begin | {p: _speed(problem.runs, p.of, share) for p in begin if p.name == COMPUTE}
 
 
 def _speed(runs: Sequence[MeasuredRun], model: str, share: float) -> float:

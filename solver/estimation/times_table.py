@@ -2,26 +2,23 @@
 
 ``model`` or ``graph``, ``workers`` and ``policy`` say what ran; ``time_us`` (or ``time_ms``,
 ``time_s``), or ``throughput`` in samples a second of all workers with ``batch`` of each, how fast:
-an empty cell is to be predicted. ``network`` names the one it ran on, ``bandwidth_gbps`` its
+an empty cell is to be predicted. ``tokens`` is the length of a sequence, of models that have
+sequences. ``network`` names the one it ran on, ``bandwidth_gbps`` its
 nominal bandwidth, ``barrier`` whether the optimizer waits for all sums. A policy may have
 parameters, as in ``horovod:cycle_time_us=5000``.
 """
 
 import csv
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from inspect import signature
 from itertools import islice
 
 from solver.calibration.measurements.lines import figure, lines_of
-from solver.chain import chain_of
 from solver.codes import FaultCode
 from solver.errors import Fault, InvalidMeasurements
-from solver.estimation.runs import MeasuredRun, waits
-from solver.graph import Graph, first_of
-from solver.limits import MAX_BATCH, MAX_RUNS, MAX_WORKERS, MIN_TIME_US
-from solver.models import MODELS
-from solver.policies.choice import Choice, Value, choice_faults
+from solver.graph import first_of
+from solver.limits import MAX_BATCH, MAX_RUNS, MAX_TOKENS, MAX_WORKERS, MIN_TIME_US
+from solver.policies.choice import Choice, Value
 
 _TIMES = {"time_us": 1.0, "time_ms": 1e3, "time_s": 1e6}
 _COLUMNS = (
@@ -32,6 +29,7 @@ _COLUMNS = (
     *_TIMES,
     "throughput",
     "batch",
+    "tokens",
     "network",
     "bandwidth_gbps",
     "barrier",
@@ -56,6 +54,8 @@ class TimesRow:
         Time of an iteration [us].
     throughput, batch
         Samples a second of all workers, samples of one worker in an iteration.
+    tokens
+        Length of a sequence; None for the model's.
     network, bandwidth_gbps
         Where: rows of one network share its costs; the nominal bandwidth [Gbit/s].
     barrier
@@ -69,6 +69,7 @@ class TimesRow:
     time_us: float | None = None
     throughput: float | None = None
     batch: int | None = None
+    tokens: int | None = None
     network: str = ""
     bandwidth_gbps: float | None = None
     barrier: bool | None = None
@@ -123,80 +124,6 @@ def read_times(text: str) -> tuple[TimesRow, ...]:
     return tuple(rows)
 
 
-def runs_of(rows: Sequence[TimesRow], graphs: Mapping[str, Graph]) -> tuple[MeasuredRun, ...]:
-    """Put graphs and models in the place of their names.
-
-    Raises
-    ------
-    InvalidMeasurements
-        With every row that names an unknown model or graph, gives both or neither, gives a
-        throughput without a batch or beside a time, or whose policy is wrong.
-    """
-    runs: list[MeasuredRun] = []
-    made: dict[tuple[str, int | None], Graph] = {}
-
-    def faults() -> Iterator[Fault]:
-        for i, row in enumerate(rows):
-            found = list(_row_faults(row, graphs))
-            if not found:
-                key = row.model or row.graph or "", row.batch
-                if key not in made:
-                    made[key] = _graph(row, graphs)
-                chain = chain_of(made[key])
-                found = [
-                    Fault(f"/policy{f.pointer}", f.code, f.detail)
-                    for f in choice_faults(row.policy, chain)
-                ]
-            if not found:
-                runs.append(_run(row, made[key]))
-            for fault in found:
-                yield Fault(f"/rows/{i}{fault.pointer}", fault.code, fault.detail)
-
-    if found := first_of(faults(), "/rows"):
-        raise InvalidMeasurements(found)
-    return tuple(runs)
-
-
-def _row_faults(row: TimesRow, graphs: Mapping[str, Graph]) -> Iterator[Fault]:
-    if (row.model is None) == (row.graph is None):
-        yield Fault("/model", FaultCode.MISSING_FIELD, "Row: give a model or a graph, one of both.")
-    elif row.model is not None and row.model not in MODELS:
-        detail = f"Row: no model is called {row.model!r}; there are {', '.join(MODELS)}."
-        yield Fault("/model", FaultCode.OUT_OF_RANGE, detail)
-    elif row.graph is not None and row.graph not in graphs:
-        yield Fault("/graph", FaultCode.OUT_OF_RANGE, f"Row: no graph is called {row.graph!r}.")
-    if row.throughput is not None and row.time_us is not None:
-        yield Fault("/throughput", FaultCode.EXTRA_FIELD, "Row: give a time or a throughput.")
-    if row.throughput is not None and row.batch is None:
-        yield Fault("/batch", FaultCode.MISSING_FIELD, "Row: a throughput needs batch.")
-
-
-def _graph(row: TimesRow, graphs: Mapping[str, Graph]) -> Graph:
-    if row.graph is not None:
-        return graphs[row.graph]
-    make: Callable[..., Graph] = MODELS[row.model or ""]
-    takes_batch = "batch" in signature(make).parameters
-    return make(batch=row.batch) if row.batch and takes_batch else make()
-
-
-def _run(row: TimesRow, graph: Graph) -> MeasuredRun:
-    """Return a run; what one worker's batch takes at a throughput is its time."""
-    time = row.time_us
-    if row.throughput is not None and row.batch is not None:
-        time = row.workers * row.batch / row.throughput * 1e6
-    barrier = waits(row.policy.policy) if row.barrier is None else row.barrier
-    return MeasuredRun(
-        model=row.model or row.graph or "",
-        graph=graph,
-        is_timed=row.graph is not None,
-        workers=row.workers,
-        choice=Choice(row.policy.policy, barrier, row.policy.parameters),
-        time_us=time,
-        network=row.network,
-        bandwidth_gbps=row.bandwidth_gbps,
-    )
-
-
 def _header(text: str) -> tuple[int, list[str]] | None:
     """Return the number of the header's line and the names of its columns."""
     for number, line in islice(lines_of(text), _PREFACE):
@@ -240,6 +167,7 @@ def _row(cells: Mapping[str, str]) -> TimesRow:
         time_us=times[0] if times else None,
         throughput=_number(cells, "throughput", 1e-9, 1e15),
         batch=_whole(cells, "batch", MAX_BATCH),
+        tokens=_whole(cells, "tokens", MAX_TOKENS),
         network=cells.get("network", ""),
         bandwidth_gbps=_number(cells, "bandwidth_gbps", 1e-6, 1e6),
         barrier=_word(cells.get("barrier", "")),

@@ -6,11 +6,11 @@ kind: MG-WFBP merges by a start-up of half or a quarter of the true one.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
-from solver.chain import Chain
+from solver.chain import Chain, stretched
 from solver.costs import Cluster, Cost, Network, network_of
 from solver.evidence.doubts import Doubt, doubted_graph, doubted_network
 from solver.graph import Graph
@@ -84,7 +84,7 @@ def decided_by(policy: Policy, believed: Network, compute: float = 1.0) -> Polic
     """
 
     def decide(chain: Chain, _: Sequence[Cost]) -> Sequence[Rule]:
-        return policy(_stretched(chain, compute), costs_of(chain, believed))
+        return policy(stretched(chain, compute), costs_of(chain, believed))
 
     return decide
 
@@ -102,15 +102,3 @@ def decided(
     believed = believed_network(belief, network)
     choice = resolve(choice, believed_graph(belief, graph), believed)
     return choice, decided_by(bind(choice), believed, drawn(belief).compute)
-
-
-def _stretched(chain: Chain, compute: float) -> Chain:
-    """Return a chain whose compute takes so many times as long; its order stays."""
-    if compute == 1.0:
-        return chain
-    return replace(
-        chain,
-        release=chain.release * compute,
-        tail=chain.tail * compute,
-        compute_time=chain.compute_time * compute,
-    )

@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from solver.graph import Graph
 from solver.models.gpt import tp_gpt_8b
-from solver.models.language import llama_7b, t5_small
+from solver.models.language import bert_base, bert_large, gpt2, llama_7b, t5_small
 from solver.models.sharded import fsdp_llama_7b
 from solver.models.translation import seq2seq, transformer
 from solver.models.vision import resnet50, resnet101, resnet152, vgg16, vgg19
@@ -19,6 +19,9 @@ MODELS: dict[str, Callable[[], Graph]] = {
     "vgg16": vgg16,
     "resnet50": resnet50,
     "t5_small": t5_small,
+    "bert_base": bert_base,
+    "bert_large": bert_large,
+    "gpt2": gpt2,
     "llama_7b": llama_7b,
     "fsdp_llama_7b": fsdp_llama_7b,
     "tp_gpt_8b": tp_gpt_8b,
@@ -26,7 +29,10 @@ MODELS: dict[str, Callable[[], Graph]] = {
 
 __all__ = [
     "MODELS",
+    "bert_base",
+    "bert_large",
     "fsdp_llama_7b",
+    "gpt2",
     "llama_7b",
     "resnet50",
     "resnet101",

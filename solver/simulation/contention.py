@@ -72,6 +72,17 @@ def is_contended(graph: Graph, network: Network) -> bool:
     return contention_of(graph, network).is_any
 
 
+def common_slowdown(graph: Graph, network: Network) -> float | None:
+    """Return how much any channel slows any op down, 1 for not at all; None where ops differ.
+
+    There is none either where channels share a card.
+    """
+    if not is_contended(graph, network):
+        return 1.0
+    is_common = _statements(graph)[0] == (None,) and not network.cards
+    return network.compute_slowdown if is_common else None
+
+
 def without_slowdowns(graph: Graph) -> Graph:
     """Return the graph with ops that state nothing."""
     if _statements(graph)[0] == (None,):

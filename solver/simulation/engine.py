@@ -20,7 +20,13 @@ from solver.buckets import Launch, Launches
 from solver.chain import Chain, chain_of
 from solver.costs import Cluster, Cost, Network, as_network
 from solver.graph import Graph
-from solver.simulation.contention import UnderWay, contention_of, is_contended, startup_of
+from solver.simulation.contention import (
+    UnderWay,
+    common_slowdown,
+    contention_of,
+    is_contended,
+    startup_of,
+)
 from solver.simulation.kernel.run import KernelRun, run_of
 
 _COMPUTES, _HAPPENS, _WAKES = -1, 0, 1
@@ -179,7 +185,8 @@ def _rules_of(graph: Graph, network: Network, policy: Policy) -> Sequence[Rule]:
 
 
 def _flat_run(graph: Graph, network: Network, rules: Sequence[Rule]) -> KernelRun | None:
-    return None if is_contended(graph, network) else run_of(graph, network, rules)
+    slowdown = common_slowdown(graph, network)
+    return None if slowdown is None else run_of(graph, network, rules, slowdown)
 
 
 def _engine(

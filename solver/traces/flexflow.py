@@ -26,7 +26,7 @@ from solver.graph import BROADCAST, COMPUTE, NETWORK, Op, build, first_of
 from solver.limits import MAX_BYTES
 from solver.traces.exit_check import TraceStep, checked
 from solver.traces.files import SEEN, single_text
-from solver.traces.formats import TraceFormat
+from solver.traces.formats import TraceFormat, names
 from solver.traces.order import Edge, topological_order
 from solver.traces.report import report_of
 from solver.traces.samples import samples_of
@@ -287,4 +287,6 @@ TRACE_FORMAT = TraceFormat(
     looks_like=looks_like,
     read=read,
     counted="lines",
+    signs=names("digraph", "COMP_NODE"),
+    is_graph=True,
 )

@@ -1,6 +1,6 @@
 """Events as the profiler of TensorFlow and JAX, or a session's timeline, writes them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -49,8 +49,6 @@ class Events(NamedTuple):
         How the file was cut off; None where it was not.
     until
         When the last event began that a file which was cut off has [us]; None of others.
-    repaired
-        One sentence for each thing that was wrong in the file.
     programs
         HLO text of the collectives of each program, where the file has them.
     """
@@ -60,7 +58,6 @@ class Events(NamedTuple):
     threads: dict[tuple[int | str | None, int | str | None], str]
     cut: CutFile | None = None
     until: float | None = None
-    repaired: Sequence[str] = ()
     programs: Mapping[str, list[str]] = MappingProxyType({})
 
 

@@ -21,6 +21,7 @@ from solver.traces import (
     tensorflow,
     xla,
 )
+from solver.traces.collecting import uncollected
 from solver.traces.files import places_of
 from solver.traces.formats import TraceFormat
 from solver.traces.nearest import nearest_said
@@ -106,4 +107,5 @@ def read_trace(
     if name not in READERS:
         detail = must_be("Format", one_of(READERS), name, READERS)
         raise InvalidTrace([Fault("/format", FaultCode.WRONG_FORMAT, detail)])
-    return READERS[name](files, options)
+    with uncollected():
+        return READERS[name](files, options)

@@ -22,7 +22,7 @@ from solver.graph import first_of
 from solver.limits import MAX_BYTES
 from solver.models.layers import Layer
 from solver.traces.files import SEEN, single_text
-from solver.traces.formats import TraceFormat
+from solver.traces.formats import TraceFormat, names
 from solver.traces.layer_graphs import ASSUMED, trace_of
 from solver.traces.order import Edge, topological_order
 from solver.traces.step_ops import numbered
@@ -165,4 +165,6 @@ TRACE_FORMAT = TraceFormat(
     looks_like=looks_like,
     read=read,
     counted="values",
+    signs=names('"forward_pass_units"', '"communication_units"'),
+    is_graph=True,
 )

@@ -65,6 +65,7 @@ def test_the_truth_is_found_and_the_model_plans() -> None:
     answer = ask(body(rows=more))
     values = {each.name: each.value for each in answer.parameters}
     assert values.pop("compute_scale") == pytest.approx(1, rel=1e-3)
+    assert values.pop("compute_slowdown") is None  # hardly any compute is beside a launch
     assert values == pytest.approx(TRUTH, rel=1e-3)
     assert answer.rows[-1].measured_us is None
     assert answer.rows[-1].time_us == pytest.approx(true_time(64, "wfbp"), rel=1e-3)
@@ -72,6 +73,16 @@ def test_the_truth_is_found_and_the_model_plans() -> None:
     assert answer.model is not None
     assert answer.model.hop_us == pytest.approx(20, rel=1e-3)
     assert answer.summary[0].startswith("8 rows have a time and 1 are predicted")
+
+
+def test_what_is_not_determined_is_in_the_intervals() -> None:
+    """One row of compute alone: the network may be anything, and is said to be."""
+    answer = ask(body(rows=[rows()[0], {"graph": "two", "workers": 16, "policy": "single"}]))
+    alone, asked = answer.rows
+    assert alone.low_us < alone.time_us < alone.high_us < 1.2 * alone.time_us
+    assert asked.low_us < 0.7 * asked.time_us < 1.4 * asked.time_us < asked.high_us
+    assert "how far off these may be is in the interval of each time" in answer.summary[1]
+    assert "compute_slowdown 1.2" in answer.summary[2]
 
 
 def test_a_text_says_the_same_as_rows() -> None:

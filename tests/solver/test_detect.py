@@ -1,6 +1,7 @@
 """What a file is, by looking at it."""
 
 import bz2
+import gc
 import gzip
 import lzma
 import re
@@ -142,3 +143,16 @@ def test_a_file_has_the_signs_of_its_format(form):
 def test_what_nobody_knows_is_not_named(content):
     """A table of commas may be anything."""
     assert description(content) is None
+
+
+@pytest.mark.parametrize("is_on", [True, False])
+def test_the_collector_is_as_it_was(is_on):
+    was_on = gc.isenabled()
+    try:
+        (gc.enable if is_on else gc.disable)()
+        read_trace([PROFILE])
+        with pytest.raises(InvalidTrace):
+            read_trace([b"{}"], form="kineto")
+        assert gc.isenabled() == is_on
+    finally:
+        (gc.enable if was_on else gc.disable)()

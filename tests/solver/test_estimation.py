@@ -12,9 +12,10 @@ from solver.errors import InvalidMeasurements, InvalidOptions
 from solver.estimation.estimate import estimate
 from solver.estimation.least_squares import EstimationProblem, fit, objective
 from solver.estimation.runs import MeasuredRun
-from solver.estimation.times_table import TimesRow, is_times, read_times, runs_of
+from solver.estimation.table_runs import runs_of
+from solver.estimation.times_table import TimesRow, is_times, read_times
 from solver.graph import ALL_REDUCE, COMPUTE, Op, build, with_barrier
-from solver.models import MODELS
+from solver.models import MODELS, gpt2
 from solver.policies import POLICIES
 from solver.policies.choice import Choice, bind
 from solver.simulation.engine import simulate
@@ -413,12 +414,23 @@ def test_a_table_that_is_refused(text, says):
         (TimesRow("vgg16", None, 8, Choice("ddp", parameters=(("x", 1),))), "/rows/0/policy/x"),
         (TimesRow("vgg16", None, 8, Choice("wfbp"), throughput=1.0), "/rows/0/batch"),
         (TimesRow("vgg16", None, 8, Choice("wfbp"), 1.0, 1.0, 64), "/rows/0/throughput"),
+        # images are no sequences, and no position is learned for so long a one
+        (TimesRow("vgg16", None, 8, Choice("wfbp"), tokens=128), "/rows/0/tokens"),
+        (TimesRow(None, "mine", 8, Choice("wfbp"), tokens=128), "/rows/0/tokens"),
+        (TimesRow("bert_base", None, 8, Choice("wfbp"), tokens=513), "/rows/0/tokens"),
     ],
 )
 def test_a_row_that_is_refused(row, pointer):
     with pytest.raises(InvalidMeasurements) as refused:
-        runs_of([row], {})
+        runs_of([row], {"mine": GRAPHS["small"]} if row.tokens else {})
     assert [fault.pointer for fault in refused.value.faults] == [pointer]
+
+
+def test_a_sequence_of_a_row_is_as_long_as_it_says():
+    text = "model,workers,policy,batch,tokens\ngpt2,8,ddp,2,512\ngpt2,8,ddp,4,256\ngpt2,8,ddp,,\n"
+    graphs = [each.graph for each in runs_of(read_times(text), {})]
+    wanted = [gpt2(2, 512), gpt2(4, 256), gpt2()]
+    assert [each.durations for each in graphs] == [each.durations for each in wanted]
 
 
 def test_a_table_of_too_many_rows_is_refused(monkeypatch):

@@ -215,7 +215,11 @@ SMALL = {
 }
 
 
-@pytest.mark.parametrize("form", READERS)
+#: Dumps of the flight recorder give a report and no graph.
+GIVING = [form for form in READERS if form != "flight_recorder"]
+
+
+@pytest.mark.parametrize("form", GIVING)
 def test_what_a_reader_returns_has_passed_the_check(form, monkeypatch):
     passed = []
 

@@ -802,3 +802,13 @@ def test_mangled(content):
     except InterlaceError:
         return
     assert trace.graph is not None
+
+
+def test_a_collective_that_ran_beside_the_last_work_of_the_step_before():
+    """Its step begins when that work ends, long after its kernel did."""
+    events = [note("ProfilerStep#1", 0, 100), *kernel(1, 3, 5, 500)]
+    events += [note("ProfilerStep#2", 100, 500)]
+    events += [*total(2, 110, 120, 140, sized(25), MAIN), *kernel(3, 150, 510, 520)]
+    trace = kineto.read([text(events)], TraceOptions("run", step=1))
+    assert [op.bytes for op in trace.graph.ops if op.bytes] == [100]
+    assert trace.report.steps == 2

@@ -6,14 +6,18 @@ from solver.costs import Cluster, network_of
 from solver.errors import InvalidGraph
 from solver.models import (
     MODELS,
+    bert_base,
+    bert_large,
     fsdp_llama_7b,
+    gpt2,
     resnet101,
     resnet152,
     seq2seq,
     transformer,
     vgg19,
 )
-from solver.models.steps import HALF
+from solver.models.language import bert_steps, gpt2_steps
+from solver.models.steps import HALF, SINGLE
 from solver.models.vision import resnet, vgg
 from solver.policies import POLICIES
 from solver.simulation.engine import simulate
@@ -31,6 +35,10 @@ LLAMA = 6_738_415_616
         ("resnet50", 161, 25_557_032, 4),
         ("t5_small", 131, 60_506_624, 4),
         ("llama_7b", 291, 6_738_415_616, 2),
+        # of its pre-training; without the heads 109,482,240 and 335,141,888
+        ("bert_base", 206, 110_106_428, 4),
+        ("bert_large", 398, 336_226_108, 4),
+        ("gpt2", 148, 124_439_808, 4),
     ],
 )
 def test_published_sizes(name, tensors, parameters, width):
@@ -83,6 +91,55 @@ def test_translation_takes_six_flops_per_weight_and_word(model):
     sizes = {op.id: op.bytes // 4 for op in graph.ops if op.bytes}
     multiplied = sum(count for name, count in sizes.items() if "embed" not in name)
     assert flops(graph, 7e6) == pytest.approx(6 * multiplied * 2 * 32, rel=0.02)
+
+
+@pytest.mark.parametrize(
+    ("steps", "encoder", "layers"),
+    [
+        # published: the encoder without heads, its layers without embeddings
+        (bert_steps(12, 768, 128), 108_891_648, 85_054_464),
+        (bert_steps(24, 1024, 128), 334_092_288, 302_309_376),
+        (gpt2_steps(1024), 124_439_808, 85_054_464),
+    ],
+)
+def test_published_tensors_of_transformers(steps, encoder, layers):
+    """BERT's names and shapes by its code; its pooler and heads are not in the encoder."""
+    sizes = {f"{step.name}.{name}": count for step in steps for name, count in step.parameters}
+    heads = ("pooler.", "words.", "next.")
+    assert sum(n for name, n in sizes.items() if not name.startswith(heads)) == encoder
+    assert sum(n for name, n in sizes.items() if name.startswith("layers.")) == layers
+    d = sizes["layers.0.ffn.norm.weight"]
+    assert sizes["layers.7.ffn.in.weight"] == sizes["layers.7.ffn.out.weight"] == 4 * d * d
+    assert sizes["layers.7.ffn.in.bias"] == 4 * sizes["layers.7.ffn.out.bias"] == 4 * d
+    projections = [n for name, n in sizes.items() if name.startswith("layers.7.attention.")]
+    assert sum(projections) == 4 * (d * d + d) + 2 * d  # q, k, v, o and a norm
+
+
+@pytest.mark.parametrize("tokens", [128, 512])
+@pytest.mark.parametrize(
+    ("model", "depth", "d"), [(bert_base, 12, 768), (bert_large, 24, 1024), (gpt2, 12, 768)]
+)
+def test_transformers_take_six_flops_per_weight_and_token(model, depth, d, tokens):
+    """And 12 T^2 d a layer for the scores; the head for the words that are told."""
+    told = round(0.15 * tokens) if model is not gpt2 else tokens
+    vocabulary = 30_522 * d + d * d if model is not gpt2 else 50_257 * d
+    expected = 6 * (12 * depth * d * d * tokens + vocabulary * told)
+    expected += 12 * tokens**2 * d * depth
+    assert flops(model(batch=2, tokens=tokens), SINGLE) == pytest.approx(2 * expected, rel=5e-3)
+
+
+@pytest.mark.parametrize(
+    ("model", "arguments", "pointers"),
+    [
+        (bert_base, {"tokens": 513}, ["/tokens"]),  # no position is learned for the last
+        (gpt2, {"tokens": 1025}, ["/tokens"]),
+        (bert_large, {"batch": 0, "tokens": -1}, ["/batch", "/tokens"]),
+    ],
+)
+def test_what_is_no_sequence(model, arguments, pointers):
+    with pytest.raises(InvalidGraph) as refused:
+        model(**arguments)
+    assert [fault.pointer for fault in refused.value.faults] == pointers
 
 
 def test_a_recurrent_cell_has_four_gates():

@@ -12,7 +12,7 @@ from solver.traces.nsys.communication import KernelLoad, NcclCalls
 from solver.traces.nsys.payloads import Payload
 from solver.traces.nsys.steps import step_ranges
 from solver.traces.nsys.tables import Range
-from tests import kineto_events
+from tests import kineto_events, trace_files
 from tests.mangled import mangled
 from tests.nsys_bytes import ALL_REDUCE, COMM, SCHEMA, TID, Export, made, payload, step
 from tests.sampling import cases
@@ -205,6 +205,13 @@ def test_a_payload_that_says_nothing(packed):
         read(content)
 
 
+def test_a_kernel_of_unknown_bytes_beside_others_keeps_its_time():
+    export = step(Export()).kernel(801, 84, 85, 95, ALL_REDUCE, 20)
+    report = read(export.bytes).report
+    assert report.collectives["all_reduce"].bytes == 300
+    assert [(one.launches, one.time_us) for one in report.unsized] == [(1, 10)]
+
+
 @pytest.mark.parametrize(
     ("names", "wanted"),
     [
@@ -256,6 +263,9 @@ def hostile(script):
 
 
 GOOD = step(Export()).bytes
+NAMED = GOOD.replace(b"tableNVTX_EVENTS", b"tableNVTX_EVENT\xff").replace(
+    b"NVTX_EVENTS (", b"NVTX_EVENTS !"
+)
 ENDLESS = """
 DROP TABLE CUPTI_ACTIVITY_KIND_KERNEL;
 CREATE VIEW CUPTI_ACTIVITY_KIND_KERNEL AS
@@ -275,6 +285,7 @@ EMPTY.connection.execute("DROP TABLE CUPTI_ACTIVITY_KIND_RUNTIME")
     [
         (GOOD[:3000], "wrong_format"),  # cut off
         (GOOD[:100] + b"\xff" * 400 + GOOD[500:], "wrong_format"),  # no schema to be read
+        (NAMED, "wrong_format"),  # the name of a table is no text
         (hostile(ENDLESS), "no_collective"),  # a view is no table
         (hostile(CALLED), "no_sizes"),  # a column that is computed is none
         (EMPTY.bytes, "no_collective"),  # nothing ran
@@ -309,6 +320,18 @@ def test_what_is_told_by_content():
     other = Export("CREATE TABLE t (x);").bytes
     with pytest.raises(InvalidTrace, match="SQLite database that Nsight Systems has not exported"):
         detect([other])
+
+
+JOB = trace_files.Job((50, 30, 70), (4_000, 8_000, 1_200))
+
+
+def test_any_job_is_told_as_by_pytorchs_profiler():
+    """Steps of the same times, bytes and ranks: the same samples, and the step as long."""
+    found, theirs = read(*trace_files.nsys(JOB)), read_trace(trace_files.kineto(JOB))
+    assert found.samples == theirs.samples
+    assert found.report.measured_us == found.report.recorded_us == 359
+    assert found.channels[0].workers == JOB.workers
+    assert found.report.collectives["all_reduce"].bytes == 13_200
 
 
 TIMES = st.lists(st.integers(1, 9), min_size=8, max_size=8)

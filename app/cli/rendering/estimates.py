@@ -35,6 +35,7 @@ def _reasons(answer: EstimateAnswer) -> Iterator[Line]:
 
 
 def _rows(answer: EstimateAnswer) -> Iterator[Line]:
+    yield "From and to hold nine of ten measured times."
     several = len({row.network for row in answer.rows}) > 1
     yield table(
         [
@@ -44,6 +45,8 @@ def _rows(answer: EstimateAnswer) -> Iterator[Line]:
             *["network"] * several,
             "measured ms",
             "simulated ms",
+            "from",
+            "to",
             "error",
         ],
         [
@@ -54,6 +57,8 @@ def _rows(answer: EstimateAnswer) -> Iterator[Line]:
                 *[row.network] * several,
                 "-" if row.measured_us is None else f"{row.measured_us / 1e3:.3f}",
                 f"{row.time_us / 1e3:.3f}",
+                f"{row.low_us / 1e3:.3f}",
+                f"{row.high_us / 1e3:.3f}",
                 "-" if row.error is None else f"{100 * row.error:+.2f} %",
             ]
             for row in answer.rows

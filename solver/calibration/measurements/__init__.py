@@ -5,6 +5,7 @@ reader returns a run for each collective, and for each number of ranks, that the
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 from re import Pattern
 from typing import NamedTuple
 
@@ -16,6 +17,7 @@ from solver.calibration.measurements import (
     oneccl_csv,
     osu,
 )
+from solver.calibration.measurements.cut_rows import without_cut_row
 from solver.calibration.measurements.groups import of_one_size, whole
 from solver.calibration.measurements.lines import lines_of, untagged
 from solver.calibration.measurements.logs import (
@@ -52,6 +54,8 @@ class LogFormat(NamedTuple):
         Whether each rank writes a file of its own, and all of them are read as one text.
     is_recorded
         Whether a job recorded its own launches, which have the sizes that it sends: perhaps one.
+    is_table
+        Whether all rows are printed alike, so that one which is cut off shows.
     """
 
     mark: Pattern[str] | None
@@ -61,6 +65,7 @@ class LogFormat(NamedTuple):
     mixes_sizes: bool = False
     is_rank_apart: bool = False
     is_recorded: bool = False
+    is_table: bool = False
 
 
 #: The formats by name, in the order in which they are sought in a line; add one here.
@@ -71,18 +76,20 @@ READERS: dict[str, LogFormat] = {
     nccl_tests.MSCCLPP: LogFormat(
         nccl_tests.MSCCLPP_MARK, nccl_runs.read, "mscclpp-test (size count time ...)"
     ),
-    osu.FORMAT: LogFormat(osu.MARK, osu.read, "OSU (Size  Avg Latency(us))"),
+    osu.FORMAT: LogFormat(osu.MARK, osu.read, "OSU (Size  Avg Latency(us))", is_table=True),
     mpi_tables.ONECCL: LogFormat(
         mpi_tables.ONECCL_MARK,
         mpi_tables.read,
         "oneCCL's benchmark (# Benchmarking: ...)",
         mixes_sizes=True,
+        is_table=True,
     ),
     mpi_tables.IMB: LogFormat(
         mpi_tables.IMB_MARK,
         mpi_tables.read,
         "Intel MPI Benchmarks (#bytes #repetitions ...)",
         mixes_sizes=True,
+        is_table=True,
     ),
     oneccl_csv.FORMAT: LogFormat(
         oneccl_csv.MARK,
@@ -203,7 +210,10 @@ def read_runs(
     if form not in READERS:
         detail = must_be("Format", one_of(READERS), form, READERS)
         raise InvalidMeasurements([Fault("/format", FaultCode.UNKNOWN_FORMAT, detail)])
+    text, cut = without_cut_row(text) if READERS[form].is_table else (text, "")
     runs = READERS[form].read(text)
+    if cut:
+        runs = tuple(replace(run, notes=(*run.notes, cut)) for run in runs)
     if READERS[form].mixes_sizes:
         runs = of_one_size(runs, workers)
     return tuple(whole(run, workers) for run in runs)

@@ -14,11 +14,12 @@ cdef class KernelRun:
     cdef int[::1] waiting, tensor, succ_from, succ, position, channel
     cdef int[::1] missing, stack, flying, waking, sent
     cdef long long[::1] offset, size
-    cdef Heap heap
-    cdef int ops, tensors
+    cdef Heap heap, computing
+    cdef int ops, tensors, carrying
+    cdef double slowdown, speed, clock, since, next_end
     cdef readonly int launches, events, unsent
 
-    @cython.locals(heap=Heap, now=double, wakes=bint, event=int, channel=int, sender=Sender,
+    @cython.locals(heap=Heap, computing=Heap, now=double, wakes=bint, event=int, channel=int, sender=Sender,
                    time=double, op=int)
     cdef double _run(self, double[::1] durations, double[::1] factors)
 
@@ -33,6 +34,15 @@ cdef class KernelRun:
 
     @cython.locals(edge=int, after=int)
     cdef int _end(self, int op, double now, int depth)
+
+    @cython.locals(at=double)
+    cdef void _compute(self, int op, double now, double duration)
+
+    @cython.locals(speed=double)
+    cdef void _carry(self, int more, double now)
+
+    @cython.locals(ahead=double)
+    cdef void _look(self, double now)
 
     cdef void _wake(self, int channel, double now)
 

@@ -58,10 +58,13 @@ def flat_graph(graph: Graph) -> FlatGraph:
     return flat
 
 
-def run_of(graph: Graph, network: Network, rules: Sequence[Any]) -> "KernelRun | None":
-    """Return what runs a graph under rules, at full speed; None but for senders of the same units.
+def run_of(
+    graph: Graph, network: Network, rules: Sequence[Any], slowdown: float = 1.0
+) -> "KernelRun | None":
+    """Return what runs a graph under rules; None but for senders of the same units.
 
-    Every channel has a sender of its own.
+    Every channel has a sender of its own. Compute takes ``slowdown`` times as long while any
+    channel carries.
     """
     tensors = chain_of(graph)
     senders = [rule for rule in rules if isinstance(rule, Sender)]
@@ -73,7 +76,7 @@ def run_of(graph: Graph, network: Network, rules: Sequence[Any]) -> "KernelRun |
     if not len(senders) == len(rules) == len(tensors.channels):
         return None
     costs = [network(lane) for lane in tensors.lanes]
-    return KernelRun(flat_graph(graph), units, senders, units.times(tensors, costs))
+    return KernelRun(flat_graph(graph), units, senders, units.times(tensors, costs), slowdown)
 
 
 class KernelRun:
@@ -87,11 +90,23 @@ class KernelRun:
         Of each channel its rule.
     times
         Of each part of the units how long its launch takes [us].
+    slowdown
+        How many times as long compute takes while a channel carries. Where that is more than once,
+        compute is on one clock, as in :mod:`solver.simulation.clock`.
     """
 
     def __init__(
-        self, graph: FlatGraph, units: Units, senders: list[Sender], times: "array[float]"
+        self,
+        graph: FlatGraph,
+        units: Units,
+        senders: list[Sender],
+        times: "array[float]",
+        slowdown: float = 1.0,
     ) -> None:
+        self.slowdown = slowdown
+        self.computing = Heap(len(graph.durations) if slowdown > 1 else 0)  # end on the clock, op
+        self.clock = self.since = self.next_end = 0.0
+        self.speed, self.carrying = slowdown, 0
         self.units = units
         self.senders = senders
         self.times = times
@@ -136,9 +151,15 @@ class KernelRun:
 
     def _run(self, durations: "array[float]", factors: "array[float]") -> float:
         self._restart()
-        heap = self.heap
+        heap, computing = self.heap, self.computing
         self._begin(durations)
-        while heap.count:
+        while heap.count or computing.count:
+            if computing.count and (heap.count == 0 or self.next_end <= heap.major[0]):
+                now, op = self.next_end, computing.item[0]
+                computing.pop()
+                self._look(now)
+                self._pass_on(self._end(op, now, 0), durations)
+                continue
             now, wakes, event = heap.major[0], heap.minor[0] == _WAKES, heap.item[0]
             heap.pop()
             self.events += 1
@@ -170,6 +191,8 @@ class KernelRun:
             self.waking[channel] = 0
         self.launches = self.events = 0
         self.unsent = self.tensors
+        self.computing.count = self.carrying = 0
+        self.speed = self.slowdown
 
     def _begin(self, durations: "array[float]") -> None:
         """Begin the ops that come after none."""
@@ -187,6 +210,8 @@ class KernelRun:
             op = self.stack[depth]
             if self.tensor[op] != _NONE:
                 self.heap.push(self.starts[op], _HAPPENS, self.tensor[op])
+            elif self.slowdown > 1:
+                self._compute(op, self.starts[op], durations[op])
             else:
                 depth = self._end(op, self.starts[op] + durations[op], depth)
 
@@ -201,6 +226,29 @@ class KernelRun:
                 self.stack[depth] = after
                 depth += 1
         return depth
+
+    def _compute(self, op: int, now: float, duration: float) -> None:
+        """Put the end of an op on the clock, which begins anew where no op is on it."""
+        if self.computing.count == 0:
+            self.clock = self.since = 0.0
+        at = self.clock + (now - self.since) * self.speed
+        self.computing.push(at + self.slowdown * duration, 0.0, op)
+        self._look(now)
+
+    def _carry(self, more: int, now: float) -> None:
+        """Have so many more channels carry, and compute at full speed while none does."""
+        self.carrying += more
+        speed = 1.0 if self.carrying > 0 else self.slowdown
+        if speed != self.speed:
+            self.clock += (now - self.since) * self.speed
+            self.since, self.speed = now, speed
+            self._look(now)
+
+    def _look(self, now: float) -> None:
+        """Find when the next op ends; rounding must not put it before now."""
+        if self.computing.count:
+            ahead = (self.computing.major[0] - self.clock) / self.speed
+            self.next_end = max(now, self.since + ahead)
 
     def _wake(self, channel: int, now: float) -> None:
         if self.flying[channel] == _NONE and not self.waking[channel]:
@@ -228,11 +276,13 @@ class KernelRun:
         units.left[unit] -= units.size[part]
         self.launches += 1
         self.heap.push(now + time, _HAPPENS, self.tensors + channel)
+        self._carry(1, now)
 
     def _land(self, channel: int, now: float, durations: "array[float]") -> None:
         """End a launch, and with its bucket's last part the bucket's collectives."""
         units, unit = self.units, self.flying[channel]
         self.flying[channel] = _NONE
+        self._carry(-1, now)
         self._wake(channel, now)
         if units.left[unit] != 0:
             return

@@ -87,6 +87,9 @@ def opened(content: bytes, place: str, tables: Sequence[str]) -> Iterator[Databa
             database = Database(connection, tables)
             connection.set_authorizer(_authorized)
             yield database
+    except UnicodeDecodeError:  # of what SQLite says of a name in the schema
+        detail = "The database cannot be read: its schema is broken."
+        raise InvalidTrace([Fault(place, FaultCode.WRONG_FORMAT, detail)]) from None
     except (sqlite3.Error, OverflowError) as error:
         is_long = "interrupted" in str(error)
         detail = (

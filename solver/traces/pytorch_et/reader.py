@@ -10,7 +10,7 @@ from solver.graph import Op
 from solver.traces import kineto
 from solver.traces.cut_files import CutFile
 from solver.traces.exit_check import checked
-from solver.traces.files import SEEN, single_file
+from solver.traces.files import beginning, single_file
 from solver.traces.pytorch_et.calls import CallsFile, CommunicationCall, calls_of
 from solver.traces.pytorch_et.payload_sizes import add_sizes
 from solver.traces.report import Total, report_of, totals
@@ -37,7 +37,7 @@ _DIFFERENT = (
 
 def looks_like(content: bytes) -> bool:
     """Tell whether a file may be an execution trace: an object of a schema and nodes."""
-    head = content[:SEEN].lstrip()
+    head = beginning(content)
     return head[:1] == b"{" and b'"schema"' in head and b'"nodes"' in head
 
 

@@ -90,7 +90,6 @@ def read(files: Sequence[bytes], options: TraceOptions) -> Trace:
         step=index,
         dropped=_dropped(every, name, cut),
         unsized=total_unsized(it.unsized),
-        repaired=recorded.repaired,
         assumed=(
             *_assumed(run, devices, supplied),
             *overlapping_said(held_times(_collectives(run))),

@@ -16,7 +16,8 @@ import msgspec
 from solver.codes import FaultCode
 from solver.errors import Fault, InvalidTrace
 from solver.graph import first_of
-from solver.traces.chrome import late
+from solver.traces.chrome import last_start, late
+from solver.traces.cut_files import CutFile
 from solver.traces.profiler import Events, ProfilerEvent
 from solver.traces.xplane.grouping import grouped
 from solver.traces.xplane.planes import Plane, planes
@@ -36,7 +37,6 @@ _READ = frozenset(
     }
 )
 _PS, _PS_PER_NS = 1e6, 1000
-_CUT = "The file ends in the middle of a plane, which is left out."
 
 
 class PlaneEvent(ProfilerEvent, gc=False):
@@ -94,12 +94,12 @@ def events_of(content: bytes, place: str) -> Events:
     -----
     O(bytes), and a sort of the host's events.
     """
-    repaired: list[str] = []
+    found = Events([], {}, {})
     programs: dict[str, list[str]] = {}
-    found = Events([], {}, {}, repaired=repaired, programs=programs)
+    cut = None
     for number, plane in enumerate(planes(content, place), 1):
-        if plane is None:
-            repaired.append(_CUT)
+        if isinstance(plane, CutFile):
+            cut = plane
         elif plane.tables.name.startswith((_HOST, _DEVICE)):
             found.processes[number] = plane.tables.name
             _read(plane, number, found)
@@ -107,14 +107,14 @@ def events_of(content: bytes, place: str) -> Events:
             for name, lines in programs_in(plane.tables):
                 programs.setdefault(name, []).extend(lines)
     if not found.processes:
-        detail = "The profile has no plane of a host or of a device"
-        is_short = bool(found.repaired)
-        detail += ": the file was cut off." if is_short else "."
-        code = FaultCode.TRUNCATED if is_short else FaultCode.WRONG_FORMAT
+        detail = "The profile has no plane of a host or of a device."
+        detail += f" {cut.said}" if cut else ""
+        code = FaultCode.TRUNCATED if cut else FaultCode.WRONG_FORMAT
         raise InvalidTrace([Fault(place, code, detail)])
     if faults := first_of(late(found.events, f"{place}/events")):
         raise InvalidTrace(faults)
-    return found
+    until = last_start(found.events) if cut else None
+    return found._replace(cut=cut, until=until, programs=programs)
 
 
 def _read(plane: Plane, number: int, into: Events) -> None:

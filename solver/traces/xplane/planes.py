@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from solver.codes import FaultCode
 from solver.errors import Fault, InvalidTrace
+from solver.traces.cut_files import CutFile
 from solver.traces.protobuf import Schema, field_at, messages
 
 _SCHEMA: Schema = {
@@ -93,10 +94,10 @@ class Plane(NamedTuple):
     lines: Iterator[Any]
 
 
-def planes(content: bytes, place: str) -> Iterator[Plane | None]:
-    """Yield the planes one after the other, and None where a file that is cut ends in one.
+def planes(content: bytes, place: str) -> Iterator[Plane | CutFile]:
+    """Yield the planes one after the other, and how the file was cut off where it ends in one.
 
-    Of such a plane there may be the lines, and never the names.
+    Of such a plane there may be the lines, and never the names: it is left out.
 
     Parameters
     ----------
@@ -121,7 +122,7 @@ def planes(content: bytes, place: str) -> Iterator[Plane | None]:
         except EOFError:
             end = None
         if end is None or end > len(content):
-            yield None
+            yield CutFile(content[:at], number, len(content) - at, "plane")
             return
         at = end
         if field == _PLANE:
