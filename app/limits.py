@@ -136,6 +136,8 @@ MAX_TEXT_CHARACTERS = 2**24
 MAX_FILES = 1_024
 #: Most bytes that all files unpack to.
 MAX_UNPACKED_BYTES = 2**29
+#: An archive may unpack to so many times its size: traces shrink to a tenth, or a thirtieth.
+MAX_ARCHIVE_RATIO = 250
 #: Most lines of a trace that is text.
 MAX_TRACE_LINES = 1_000_000
 #: Most lines of a DLC file, a message each: one takes 4 us and some 250 bytes.

@@ -24,25 +24,43 @@ PROGRAM_EXPORTS = (
 )
 
 
+#: Formats that measured algorithms are written in.
+TUNERS = ("nccl-tuner",)
+
+
 #: Formats that are read (``solver.traces``).
 READERS = (
     "pipedream",
     "dnn_partitioning",
+    "schedule_simulator",
+    "flexflow",
     "astra_text",
     "pytorch_et",
+    "flight_recorder",
     "horovod",
     "xla",
     "tensorflow",
     "kineto",
-    "chakra",
+    "nsys",
     "dlc",
+    "chakra",
 )
 
 
 #: Formats of benchmarks that are read (``solver.calibration.measurements``).
 BENCHMARKS = (
     "nccl_tests",
+    "mscclpp",
     "osu",
+    "oneccl",
+    "imb",
+    "oneccl_csv",
+    "deepspeed",
+    "nccl_inspector",
+    "flight_recorder",
+    "mscclpp_json",
+    "ddp_logging",
+    "autotune",
     "csv",
 )
 

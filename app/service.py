@@ -50,6 +50,7 @@ from app.routers import (
     runs,
     simulations,
     sweeps,
+    tuners,
 )
 from app.storage.database import Store
 from app.storage.quotas import StoredUsage
@@ -167,6 +168,7 @@ def _include(app: FastAPI) -> None:
         runs,
         examples,
         limits,
+        tuners,
     ):
         app.include_router(routes.router, dependencies=strict)
     app.include_router(graphs.imports, dependencies=strict)

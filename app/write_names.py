@@ -14,6 +14,7 @@ from solver.calibration.measurements import READERS as BENCHMARKS
 from solver.costs import ALGORITHMS, MEASURED
 from solver.evidence.gain import VERDICTS, WHAT_RUNS
 from solver.exports import EXPORTS
+from solver.exports.nccl_tuner import FORMAT as TUNER
 from solver.exports.programs import PROGRAM_EXPORTS
 from solver.fusion.layered import FUSIONS
 from solver.policies import POLICIES
@@ -46,6 +47,7 @@ _NAMES: dict[str, tuple[str, Iterable[str]]] = {
         "Formats that programs are written in (``solver.exports.programs``).",
         PROGRAM_EXPORTS,
     ),
+    "TUNERS": ("Formats that measured algorithms are written in.", (TUNER,)),
     "READERS": ("Formats that are read (``solver.traces``).", READERS),
     "BENCHMARKS": (
         "Formats of benchmarks that are read (``solver.calibration.measurements``).",

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from solver.estimation.times_table import read_times
     from solver.explanation.explain import explain
     from solver.exports import EXPORTS
+    from solver.exports.nccl_tuner import AlgorithmRun, tuner_table
     from solver.graph import Buffer, Graph, Op, build, with_barrier
     from solver.models import MODELS
     from solver.parameter_server.of_graph import step_of
@@ -58,6 +59,7 @@ __all__ = [
     "MODELS",
     "POLICIES",
     "READERS",
+    "AlgorithmRun",
     "Buffer",
     "Change",
     "Choice",
@@ -109,6 +111,7 @@ __all__ = [
     "simulate",
     "step_of",
     "sweep",
+    "tuner_table",
     "with_barrier",
 ]
 
@@ -118,6 +121,7 @@ _HOMES = {
     "MODELS": "solver.models.MODELS",
     "POLICIES": "solver.policies.POLICIES",
     "READERS": "solver.traces.READERS",
+    "AlgorithmRun": "solver.exports.nccl_tuner.AlgorithmRun",
     "Buffer": "solver.graph.Buffer",
     "Change": "solver.simulation.what_if.Change",
     "Choice": "solver.policies.choice.Choice",
@@ -169,6 +173,7 @@ _HOMES = {
     "simulate": "interlace.functions.simulate",
     "step_of": "solver.parameter_server.of_graph.step_of",
     "sweep": "interlace.functions.sweep",
+    "tuner_table": "solver.exports.nccl_tuner.tuner_table",
     "with_barrier": "solver.graph.with_barrier",
 }
 

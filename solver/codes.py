@@ -67,6 +67,7 @@ class FaultCode(Code):
     TOO_MANY_FILES = "too_many_files", "The format takes fewer files."
     TOO_MANY_STREAMS = "too_many_streams", "A trace has more streams than are read."
     NO_SIZES = "no_sizes", "The files do not say how large the tensors are."
+    NO_KERNELS = "no_kernels", "The files have the calls of launches, and not their kernels."
     NO_BACKWARD = "no_backward", "The files hold no backward pass."
     NOT_SUPPORTED = "not_supported", "The file holds what its reader cannot read."
     RANKS_DIFFER = "ranks_differ", "The ranks' files do not belong together."
@@ -76,5 +77,7 @@ class FaultCode(Code):
     # measurements
     MIXED_CLUSTERS = "mixed_clusters", "Measurements of several clusters are put together."
     UNKNOWN_KIND = "unknown_kind", "A benchmark does not tell which collective it measured."
+    NOT_COMPARED = "not_compared", "Fewer than two algorithms were measured at one size."
+    NO_COST = "no_cost", "A log holds no time of a launch, so no cost follows from it."
     TOO_FEW_SIZES = "too_few_sizes", "A fit needs measurements of more sizes."
     TOO_MANY_SIZES = "too_many_sizes", "A table takes fewer sizes."

@@ -78,6 +78,9 @@ MAX_ROBUST_DRAWS = 1_000
 
 #: Most collectives of one step of a Kineto trace.
 MAX_STEP_COLLECTIVES = 10_000
+#: Most reasons why a recording carries no gain, and the longest of them [characters].
+MAX_UNSOUND = 16
+MAX_UNSOUND_CHARACTERS = 1_000
 #: Most tasks of a session's timeline.
 MAX_TASKS = 256
 #: Most edges that the launches of a Chakra trace add between collectives and streams.

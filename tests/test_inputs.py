@@ -150,7 +150,7 @@ def test_what_is_no_graph(graph: Any, kind: type[Exception], said: str) -> None:
     [
         ("{", "not_json", "The body is not JSON"),
         ('{"ops": [], "ops": []}', "duplicate_key", "twice"),
-        ("hello", "wrong_format", "neither JSON nor of a known format"),
+        ("hello", "wrong_format", "it is no JSON, and of none of the known formats"),
         ("[1]", "wrong_type", "must be an object"),
         ("", "empty", "The file is empty."),
     ],

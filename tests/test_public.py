@@ -15,6 +15,7 @@ NAMES = {
     *("Change", "apply_changes", "predict", "sweep"),
     *("Buffer", "plan_program", "ProgramProblem", "ProgramLimits", "ProgramOptions", "ProgramPlan"),
     *("calibrate", "read_measurements", "Fit", "estimate", "read_times", "runs_of"),
+    *("AlgorithmRun", "tuner_table"),
     *("plan_placements", "PlacementOptions", "Key", "keys_of"),
     *("predict_parameter_server", "ThroughputOptions", "StepOp", "build_step", "step_of"),
     *("read_trace", "READERS", "export", "EXPORTS"),

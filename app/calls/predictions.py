@@ -11,7 +11,8 @@ from app.schemas.cost_models import CostModelRequest
 from app.schemas.estimates import EstimateRequest
 from app.schemas.graphs import GraphBody
 from app.schemas.predictions import PredictionRequest
-from app.services import cost_models, estimates, placements, predictions
+from app.schemas.tuners import TunerRequest
+from app.services import cost_models, estimates, placements, predictions, tuners
 from app.storage.cost_models import json_of, keep
 from app.storage.database import Store
 from app.storage.library import library_of
@@ -53,6 +54,11 @@ def estimate(store: Store, body: bytes) -> Answered:
         raise InvalidRequest(faults)
     found = estimates.run(request.model_copy(update={"cluster": cluster}), stored)
     return Answered(found.model_dump_json().encode())
+
+
+def nccl_tuner(_store: Store, body: bytes) -> Answered:
+    """Compare measured algorithms of NCCL."""
+    return Answered(tuners.run(read_plain(body, TunerRequest)).model_dump_json().encode())
 
 
 def cost_model(store: Store, body: bytes, place: str) -> Answered:

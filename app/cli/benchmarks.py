@@ -1,4 +1,4 @@
-"""Files of benchmarks: unpacked, told from what is none, and put into a request."""
+"""Logs of launches: unpacked, told from what is none, and put into a request."""
 
 import re
 from collections.abc import Sequence
@@ -14,9 +14,10 @@ from app.reading.requests import checked_plain
 from app.reading.traces import recognised
 from app.reading.unpacking import unpacked
 from app.schemas.cost_models import CostModelRequest
+from solver.calibration.measurements.logs.flight_recorder import as_text
 from solver.codes import FaultCode
 from solver.errors import Fault, InterlaceError, InvalidTrace
-from solver.traces.foreign import description
+from solver.traces.foreign import description, is_log
 
 Json = dict[str, Any]
 
@@ -52,7 +53,7 @@ def kinds_of(given: Sequence[str], files: Sequence[str]) -> Json:
 
 
 def read_contents(contents: Sequence[bytes]) -> list[bytes]:
-    """Unpack files, and refuse those that are no text of a benchmark.
+    """Unpack files, write pickles as text, and refuse what is no log of launches.
 
     Raises
     ------
@@ -64,9 +65,10 @@ def read_contents(contents: Sequence[bytes]) -> list[bytes]:
     left = MAX_UNPACKED_BYTES
     for i, content in enumerate(contents):
         try:
-            plain.append(unpacked(content, left))
-            left -= len(plain[-1])
-            _refuse_other(plain[-1])
+            whole = unpacked(content, left)
+            left -= len(whole)
+            _refuse_other(whole)
+            plain.append((as_text(whole) or "").encode() or whole)
         except InterlaceError as error:
             faults += [replace(fault, pointer=f"/texts/{i}") for fault in error.faults]
     if faults:
@@ -94,7 +96,7 @@ def read_benchmarks(contents: Sequence[bytes], name: str, fields: Json) -> CostM
 
 
 def _refuse_other(content: bytes) -> None:
-    """Say what a file is that no benchmark printed.
+    """Say what a file is that is no log of launches.
 
     Raises
     ------
@@ -102,13 +104,15 @@ def _refuse_other(content: bytes) -> None:
         When it is JSON, packed or not text.
     """
     is_json = _JSON.match(content) is not None
+    if is_log(content):
+        return
     if not is_json and b"\0" not in content:
         text_of(content)
         return
     if form := recognised(content):
         what = f"a trace ({form}): 'interlace import' reads it, with the costs that it recorded"
     elif is_json:
-        what = "JSON, which no benchmark prints: give the text that it printed, or a CSV"
+        what = "JSON of no known log: give what a benchmark printed, or a CSV"
     else:
         what = description(content) or "not text"
     raise InvalidTrace([Fault("", FaultCode.WRONG_FORMAT, f"The file is {what}.")])

@@ -46,7 +46,8 @@ class GraphSource:
     name
         What the first is called; a trace's graph is named after it.
     contents
-        JSON of a graph or of a request, else a trace of one file or several; gzipped or not.
+        JSON of a graph or of a request, else a trace of one file or several; gzipped, in
+        archives, or neither.
     cluster
         What flags say of the cluster; it wins over the files.
     planned

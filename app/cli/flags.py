@@ -2,7 +2,7 @@
 
 import re
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -11,7 +11,11 @@ from app.cli.options import present
 from app.errors import Refusal
 from app.names import COMPRESSIONS
 from app.reading.parsing import read_json
+from solver.errors import InterlaceError
 from solver.wording import meant
+
+if TYPE_CHECKING:
+    from solver.calibration.measurements.logs.ddp_logging import DdpTimes
 
 Json = dict[str, Any]
 
@@ -142,19 +146,62 @@ def network(
     )
 
 
+#: What is said of a file that is no cost model.
+_NO_MODEL = "is no cost model: print one with interlace calibrate --json"
+
+
 def cost_model(path: Path | None) -> Json | None:
-    """Read what calibrate --json printed, or a cost model by itself."""
+    """Read what calibrate --json printed, a cost model by itself, or a log of launches."""
     if path is None:
         return None
+    from solver.traces.foreign import is_log
+
+    content = path.read_bytes()
     try:
-        value = read_json(path.read_bytes())
+        value = read_json(content)
     except Refusal:
         value = None
     model = value.get("model", value) if isinstance(value, dict) else None
-    if not isinstance(model, dict) or "graph" in model or "ops" in model:
-        detail = f"{path} is no cost model: print one with interlace calibrate --json"
-        raise typer.BadParameter(detail, param_hint="--cost-model")
+    if not isinstance(model, dict) or is_log(content):
+        return _fitted(path, content)
+    if "graph" in model or "ops" in model:
+        raise typer.BadParameter(f"{path} {_NO_MODEL}", param_hint="--cost-model")
     return model
+
+
+def _fitted(path: Path, content: bytes) -> Json:
+    """Fit a cost model to a log of launches, as calibrate does; say what was assumed.
+
+    Raises
+    ------
+    typer.BadParameter
+        When the file is none, or nothing can be fitted to it.
+    """
+    from app.cli.benchmarks import read_benchmarks, read_contents
+    from app.services.cost_models import run
+
+    try:
+        answer = run(read_benchmarks(read_contents([content]), path.name, {}))
+    except InterlaceError as error:
+        why = " ".join(dict.fromkeys(fault.detail for fault in error.faults))
+        detail = f"{path} {_NO_MODEL}, or give a log of launches. {why}"
+        raise typer.BadParameter(detail, param_hint="--cost-model") from None
+    for note in answer.notes:
+        typer.echo(f"{path}: {note}", err=True)
+    model: Json = answer.model.model_dump(mode="json", exclude_none=True)
+    return model
+
+
+def ddp_times(path: Path | None) -> "DdpTimes | None":
+    """Read DDP's logging data."""
+    if path is None:
+        return None
+    from solver.calibration.measurements.logs.ddp_logging import times_of
+
+    found = times_of(path.read_text(encoding="utf-8", errors="replace"))
+    if not found.buckets and found.communication_us is None:
+        raise typer.BadParameter(f"{path} has no logging data of DDP", param_hint="--ddp-log")
+    return found
 
 
 def parameters(path: Path | None) -> str | None:

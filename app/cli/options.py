@@ -66,7 +66,8 @@ CostModel = Annotated[
     Path | None,
     typer.Option(
         metavar="MODEL",
-        help="Instead of the cluster's network: the JSON that calibrate --json prints.",
+        help="Instead of the cluster's network: the JSON that calibrate --json prints, or a log of "
+        "launches that it reads.",
     ),
 ]
 

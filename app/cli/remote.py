@@ -33,6 +33,7 @@ from app.schemas.problem import CheckedRequest, graph_json
 from app.schemas.runs import RunOut
 from app.schemas.simulations import SimulationAnswer, SimulationRequest
 from app.schemas.sweeps import SweepAnswer, SweepRequest
+from app.schemas.tuners import TunerAnswer, TunerRequest
 from interlace_client import (
     IMPORTS,
     PARAMETER_SERVERS,
@@ -146,6 +147,10 @@ class Server:
     def estimate(self, request: EstimateRequest) -> EstimateAnswer:
         """Estimate costs from iteration times."""
         return self._posted("/v1/estimates", _body(request), EstimateAnswer, 10 * _WORK_S)
+
+    def tuner(self, request: TunerRequest) -> TunerAnswer:
+        """Compare measured algorithms of NCCL."""
+        return self._posted("/v1/exports/nccl-tuner", _body(request), TunerAnswer, _WORK_S)
 
     def read_run(self, run: str) -> RunOut:
         """Find a run by its id."""

@@ -207,7 +207,17 @@ FIELDS: dict[str, RequestField] = {
         choices=(
             "auto",
             "nccl_tests",
+            "mscclpp",
             "osu",
+            "oneccl",
+            "imb",
+            "oneccl_csv",
+            "deepspeed",
+            "nccl_inspector",
+            "flight_recorder",
+            "mscclpp_json",
+            "ddp_logging",
+            "autotune",
             "csv",
         ),
         default="auto",
@@ -245,8 +255,8 @@ FIELDS: dict[str, RequestField] = {
         "Measured all-reduces",
     ),
     "CostModelRequest.text": RequestField(
-        "What nccl-tests (all_reduce_perf, all_gather_perf, ...) or OSU printed, or a table with a"
-        " header such as `size(B),time(us)`",
+        "What nccl-tests (all_reduce_perf, all_gather_perf, ...), OSU, Intel MPI Benchmarks, "
+        "oneCCL or mscclpp-test printed",
     ),
     "CostModelRequest.texts": RequestField(
         "Several such, of one cluster",

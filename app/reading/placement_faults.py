@@ -101,7 +101,7 @@ def _kind_faults(graph: Graph) -> Iterator[Fault]:
         elif op.kind == ALL_REDUCE and op.channel != NETWORK:
             detail = f"Tensor {op.id!r}: servers are reached over {NETWORK}, not {op.channel!r}."
             yield Fault(f"/graph/ops/{i}/channel", FaultCode.UNKNOWN_CHANNEL, detail)
-        elif op.slowdown is not None:
+        elif op.slowdown:
             detail = f"Op {op.id!r}: placements know no slowdown of compute; leave it out."
             yield Fault(f"/graph/ops/{i}/slowdown", FaultCode.EXTRA_FIELD, detail)
 

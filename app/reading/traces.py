@@ -20,7 +20,7 @@ from app.reading.compiled_graphs import compiled_request, is_compiled
 from app.reading.graph_faults import check_limits
 from app.reading.parsing import read_json
 from app.reading.requests import checked_plain
-from app.reading.unpacking import unpacked
+from app.reading.unpacking import UnpackedFiles, unpacked_files
 from app.schemas.base import PLAIN, Name, RequestModel
 from app.schemas.building import when_built
 from app.schemas.clusters import ClusterBody
@@ -29,6 +29,8 @@ from solver.codes import FaultCode
 from solver.errors import Fault, InterlaceError, InvalidTrace
 from solver.graph import Graph, build
 from solver.limits import MAX_BYTES
+from solver.traces.collecting import uncollected
+from solver.traces.formats import Counted
 from solver.traces.report import Report, totals
 from solver.traces.trace import Trace, TraceOptions, without_graph
 from solver.wording import shown
@@ -84,7 +86,7 @@ def own_cluster(file: bytes) -> dict[str, Any] | None:
     InvalidRequest
         With all faults of the cluster.
     """
-    raw = _object(unpacked(file, MAX_UNPACKED_BYTES))
+    raw = _object(unpacked_files([file], MAX_UNPACKED_BYTES).contents[0])
     if is_compiled(raw):
         raw = compiled_request(raw)
     cluster: dict[str, Any] | None = raw.get("cluster") if "graph" in raw else None
@@ -104,14 +106,12 @@ def _object(content: bytes) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-_MOST_LINES = {
-    "pipedream": MAX_TRACE_LINES,
-    "astra_text": MAX_TRACE_LINES,
-    "dlc": MAX_DLC_LINES,
+#: The most of what the work of a reader grows with, and what to count for it.
+_MOST: dict[Counted, tuple[int, tuple[bytes, ...]]] = {
+    "values": (MAX_MISFIT_VALUES, (b",", b"[", b"{")),
+    "lines": (MAX_TRACE_LINES, (b"\n",)),
+    "rows": (MAX_DLC_LINES, (b"\n",)),
 }
-
-
-_OF_VALUES = {"kineto", "pytorch_et", "dnn_partitioning", "horovod", "tensorflow", "xla"}
 
 
 _PARAMETERS: TypeAdapter[list[tuple[str, int]]] = TypeAdapter(
@@ -129,7 +129,7 @@ def read_files(files: Sequence[bytes], form: str | None, options: TraceOptions) 
     Parameters
     ----------
     files
-        As they arrived: plain or gzipped.
+        As they arrived: plain, gzipped or in archives.
     form
         The format; None looks at the files.
     options
@@ -141,42 +141,76 @@ def read_files(files: Sequence[bytes], form: str | None, options: TraceOptions) 
         When a file cannot be unpacked or read, or the graph is over the limits; of DLC traces the
         report is left then.
     """
-    plain, left = [], MAX_UNPACKED_BYTES
-    for file in files:
-        plain.append(unpacked(file, left))
-        left -= len(plain[-1])
-    plain = list(dict.fromkeys(plain))  # a file given twice is one
+    return read_unpacked(unpacked_files(files, MAX_UNPACKED_BYTES), form, options)
+
+
+def read_unpacked(files: UnpackedFiles, form: str | None, options: TraceOptions) -> Trace:
+    """Read files that were unpacked, as :func:`read_files` does.
+
+    Raises
+    ------
+    InvalidTrace, InvalidRequest
+        As there.
+    """
+    names = dict(zip(files.contents, files.names, strict=True))
+    plain = list(names)  # a file given twice is one
     own = read_own(plain[0], options) if form is None and len(plain) == 1 else None
     if own is not None:
+        refuse_cut(files)
         return own
-    from solver.traces import READERS, detect  # noqa: PLC0415 - takes time
+    from solver.traces import FORMATS, detect  # noqa: PLC0415 - takes time
 
-    name = detect(plain) if form is None else form
-    if faults := list(_content_faults(plain, name)):
+    name = detect(plain, list(names.values())) if form is None else form
+    chosen = next(each for each in FORMATS if each.name == name)
+    if faults := list(_content_faults(plain, chosen.counted)):
         raise InvalidTrace(faults)
-    trace = READERS[name](plain, options)
+    if chosen.is_graph:
+        refuse_cut(files)
+    with uncollected():
+        trace = chosen.read(plain, options)
     if trace.graph is not None and (broken := list(_graph_faults(trace.graph))):
         if trace.report.dlc is None:
             raise InvalidRequest(within("graph", broken))
         trace = without_graph(trace, broken)
-    if twice := len(files) - len(plain):
+    return replace(trace, report=_with_files_said(trace.report, files, len(plain)))
+
+
+def refuse_cut(files: UnpackedFiles) -> None:
+    """Refuse files that end in the middle, of what is nothing without its end.
+
+    Raises
+    ------
+    InvalidTrace
+        When one does.
+    """
+    if files.cut:
+        detail = files.cut[0].partition(":")[0]
+        raise InvalidTrace([Fault("", FaultCode.TRUNCATED, f"{detail}.")])
+
+
+def _with_files_said(report: Report, files: UnpackedFiles, different: int) -> Report:
+    """Add to a report what was done with the files before they were read."""
+    said = []
+    if twice := len(files.contents) - different:
         what = "A file was" if twice == 1 else f"{twice} files were"
-        said = f"{what} given twice, and counts once."
-        report = replace(trace.report, repaired=(*trace.report.repaired, said))
-        trace = replace(trace, report=report)
-    return trace
+        said.append(f"{what} given twice, and counts once.")
+    return replace(
+        report,
+        dropped=(*files.dropped, *report.dropped),
+        repaired=(*report.repaired, *said),
+        warnings=(*files.cut, *report.warnings),
+    )
 
 
-def _content_faults(files: Sequence[bytes], form: str) -> Iterator[Fault]:
+def _content_faults(files: Sequence[bytes], counted: Counted) -> Iterator[Fault]:
     """Bound the work and the memory of a reader by what is plain to see."""
+    if counted not in _MOST:
+        return
+    most, marks = _MOST[counted]
     for content in files:
-        values = sum(map(content.count, (b",", b"[", b"{"))) if form in _OF_VALUES else 0
-        if values > MAX_MISFIT_VALUES:
-            detail = f"The file has more than {MAX_MISFIT_VALUES:,} values."
-            yield Fault("", FaultCode.TOO_LARGE, detail)
-        most = _MOST_LINES.get(form)
-        if most is not None and content.count(b"\n") > most:
-            yield Fault("", FaultCode.TOO_LARGE, f"The file has more than {most:,} lines.")
+        if sum(map(content.count, marks)) > most:
+            what = "lines" if counted == "rows" else counted
+            yield Fault("", FaultCode.TOO_LARGE, f"The file has more than {most:,} {what}.")
 
 
 def _graph_faults(graph: Graph) -> Iterator[Fault]:

@@ -97,7 +97,7 @@ async def create_graph(
     parameters: Parameters = None,
     name: GraphName = "",
 ) -> Response:
-    """Read a file, plain or gzipped, or several of one recording as a multipart form.
+    """Read a file (plain, gzipped or an archive), or several of a recording as a multipart form.
 
     The report says what was dropped, repaired and assumed. The same content has the same id.
     """

@@ -37,8 +37,10 @@ class CostModelRequest(RequestModel):
     text: Annotated[
         Annotated[str, Field(max_length=MAX_TEXT_CHARACTERS)] | None,
         Field(
-            description="What nccl-tests (`all_reduce_perf`, `all_gather_perf`, ...) or OSU "
-            "printed, or a table with a header such as `size(B),time(us)`."
+            description="What nccl-tests (`all_reduce_perf`, `all_gather_perf`, ...), OSU, Intel "
+            "MPI Benchmarks, oneCCL or mscclpp-test printed; what NCCL Inspector, PyTorch's flight "
+            "recorder (a pickle as a base64 data URL) or DeepSpeed's `log_summary` wrote; or a "
+            "table with a header such as `size(B),time(us)`."
         ),
     ] = None
     texts: Annotated[
@@ -70,7 +72,11 @@ class CostModelRequest(RequestModel):
     ] = AUTO
     workers: Annotated[
         Workers | None,
-        Field(description="Workers that it was measured with; null takes what the text says."),
+        Field(
+            description="Workers that it was measured with; null takes what the text says. It "
+            "chooses among groups of several sizes, and is needed where a text has the bytes of "
+            "one rank and does not say how many took part."
+        ),
     ] = None
     bandwidth_gbps: Annotated[
         Gbps | None,

@@ -63,5 +63,6 @@ class CostWarning(AnswerModel):
         "search_cut_short",
         "not_searched",
         "copy_speed_assumed",
+        "program_by_option",
     ]
     detail: str

@@ -1,6 +1,7 @@
 """Graphs: as they are posted, changed, stored and listed."""
 
 from collections.abc import Callable
+from operator import not_
 from typing import Annotated, Any, Literal
 
 from pydantic import FailFast, Field, GetCoreSchemaHandler
@@ -23,7 +24,14 @@ from app.schemas.clusters import ClusterBody
 from solver.codes import FaultCode
 from solver.errors import Fault
 from solver.graph import KINDS, NETWORK, Buffer, Op, RecordedStep
-from solver.limits import MAX_BYTES, MAX_COMPUTE_SLOWDOWN, MAX_DURATION_US
+from solver.limits import (
+    MAX_BYTES,
+    MAX_COMPUTE_SLOWDOWN,
+    MAX_DURATION_US,
+    MAX_UNSOUND,
+    MAX_UNSOUND_CHARACTERS,
+    MAX_WORKERS,
+)
 from solver.simulation.compression import COMPRESSIONS, Compression
 from solver.simulation.what_if import Change
 
@@ -161,6 +169,46 @@ class RecordedBody(RequestModel):
             "unknown.",
         ),
     ] = None
+    unsized: Annotated[
+        int,
+        Field(
+            ge=0,
+            le=MAX_OPS,
+            description="Compute ops that are communication of unknown bytes: they keep their "
+            "recorded time.",
+        ),
+    ] = 0
+    unsized_us: Annotated[
+        float, Field(ge=0, le=MAX_DURATION_US, description="How long these took in all [us].")
+    ] = 0
+    late_us: Annotated[
+        float | None,
+        Field(
+            ge=0,
+            le=MAX_DURATION_US,
+            exclude_if=is_unknown,
+            description="How much shorter it would be without the rank or the link that is late "
+            "[us]; null if none is known to be.",
+        ),
+    ] = None
+    late_rank: Annotated[
+        int | None,
+        Field(
+            ge=0,
+            lt=MAX_WORKERS,
+            exclude_if=is_unknown,
+            description="That rank; null if none is, or nobody knows whose link it is.",
+        ),
+    ] = None
+    unsound: Annotated[
+        list[Annotated[str, Field(max_length=MAX_UNSOUND_CHARACTERS, pattern=PLAIN)]],
+        Field(
+            max_length=MAX_UNSOUND,
+            exclude_if=not_,
+            description="Why the recording carries no gain, a sentence each: what its reader's "
+            "check found. While there is one, no verdict claims a gain.",
+        ),
+    ] = Field(default=[])
 
 
 class GraphBody(RequestModel):
@@ -193,7 +241,10 @@ class GraphBody(RequestModel):
 
     def recorded_of(self) -> RecordedStep | None:
         """Return the recorded step as the solver knows it."""
-        return None if self.recorded is None else RecordedStep(**self.recorded.model_dump())
+        if self.recorded is None:
+            return None
+        told = self.recorded.model_dump()
+        return RecordedStep(**told | {"unsound": tuple(self.recorded.unsound)})
 
     def free(self) -> list[str]:
         """Return the streams of free order."""

@@ -48,11 +48,12 @@ class LaneCost(AnswerModel):
         ),
     ]
     basis: Annotated[
-        Literal["own_sizes", "shared_bandwidth", "assumed_startup"],
+        Literal["own_sizes", "shared_bandwidth", "assumed_startup", "fastest_link"],
         Field(
             description="`own_sizes`: the sizes of the kind tell start-up from bandwidth; "
             "`shared_bandwidth`: it has the bandwidth of all kinds on the channel; "
-            "`assumed_startup`: nothing tells them apart, the start-up is assumed."
+            "`assumed_startup`: nothing tells them apart, the start-up is assumed; "
+            "`fastest_link`: they tell no bandwidth that a link has, it is that of the fastest."
         ),
     ]
 

@@ -67,7 +67,7 @@ class BoundOut(AnswerModel):
 
     Notes
     -----
-    The solver has one of plans, with tensors, and one of programs, with ops, each with its value.
+    The solver's has its value, too.
     """
 
     kind: Annotated[
@@ -89,7 +89,7 @@ class BaselineOut(AnswerModel):
 
     Notes
     -----
-    The solver has one of plans and one of programs; parameters are pairs there, an object here.
+    Parameters are pairs in the solver's, an object here.
     """
 
     policy: str
@@ -196,8 +196,8 @@ class PlanAnswer(ExplainedAnswer):
         list[DoubtedGain] | None,
         Field(
             description="What the plan as it is gains over the first of what you run, if "
-            "the calibration is off: in each row another figure. Null in drafts, of programs, and "
-            "beyond 200,000 ops and edges."
+            "the calibration is off: in each row another figure. Null in drafts, and beyond "
+            "200,000 ops and edges."
         ),
     ] = None
     robust: Annotated[

@@ -1,6 +1,7 @@
 """What is to be planned, checked: the one thing that the service and the command both solve."""
 
 import hashlib
+import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 from json.encoder import encode_basestring_ascii as _quoted
@@ -97,17 +98,25 @@ def _op_text(op: Op) -> str:
     )
 
 
-def _recorded_json(recorded: RecordedStep) -> dict[str, float]:
-    times = {"measured_us": recorded.measured_us, "replayed_us": recorded.replayed_us}
-    return {name: float(time) for name, time in times.items() if time is not None}
+def _recorded_json(recorded: RecordedStep) -> dict[str, Any]:
+    times = {
+        "late_us": recorded.late_us,
+        "measured_us": recorded.measured_us,
+        "replayed_us": recorded.replayed_us,
+    }
+    known: dict[str, Any] = {name: float(time) for name, time in times.items() if time is not None}
+    if recorded.late_rank is not None:
+        known = {"late_rank": recorded.late_rank, **known}
+    if recorded.unsized:
+        known |= {"unsized": recorded.unsized, "unsized_us": float(recorded.unsized_us)}
+    return {**known, "unsound": list(recorded.unsound)} if recorded.unsound else known
 
 
 def _recorded_text(recorded: RecordedStep | None) -> str:
     """Write :func:`_recorded_json` of a step as a field; empty where nothing was recorded."""
     if recorded is None:
         return ""
-    times = (f'"{name}":{time!r}' for name, time in _recorded_json(recorded).items())
-    return f',"recorded":{{{",".join(times)}}}'
+    return f',"recorded":{json.dumps(_recorded_json(recorded), separators=(",", ":"))}'
 
 
 def _buffer_json(buffer: Buffer) -> dict[str, Any]:

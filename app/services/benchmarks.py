@@ -1,17 +1,27 @@
 """Benchmarks of a request: read, each collective by itself, and only those of one cluster."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from app.errors import InvalidRequest
 from app.schemas.cost_models import AUTO, KINDS, CostModelRequest
+from solver.calibration.channels import fit_channel
 from solver.calibration.fits import Samples
-from solver.calibration.measurements import Measurements, read_runs
+from solver.calibration.measurements import READERS, Measurements, read_runs
 from solver.calibration.measurements.pooling import differences, joined
 from solver.calibration.measurements.ranks import OTHER
 from solver.codes import FaultCode
 from solver.errors import Fault, InvalidMeasurements
 from solver.graph import ALL_REDUCE
+
+#: Ranks that are taken where none are said, to share a bandwidth between kinds.
+_PAIR = 2
+
+#: Where the line of a kind that has one size is from.
+_BASES = {
+    "shared_bandwidth": "the bandwidth is that of the other kinds",
+    "assumed_startup": "the start-up is assumed",
+}
 
 #: Where measurements, or a model itself, may stand in a request.
 SOURCES = ("model", "samples", "text", "texts")
@@ -50,7 +60,39 @@ def measured(request: CostModelRequest) -> tuple[dict[str, Samples], int | None,
     samples: dict[str, Samples] = {
         kind: joined(pools[kind]).samples for kind in KINDS if kind in pools
     }
-    return samples, request.workers or whole.workers, notes
+    workers = request.workers or whole.workers
+    if workers is None and any(READERS[run.format].mark for run in found):
+        notes.append(
+            "How many ranks took part is not said, so the cost counts for any number: say it by "
+            "`workers` (--workers N)."
+        )
+    if any(READERS[run.format].is_recorded for run in found):
+        samples, assumed = _with_startups(samples, workers)
+        notes += assumed
+    return samples, workers, notes
+
+
+def _with_startups(
+    pools: Mapping[str, Samples], workers: int | None
+) -> tuple[dict[str, Samples], list[str]]:
+    """Give kinds that a job launched in one size a sample of 1 byte, which is assumed and noted.
+
+    One size does not tell start-up from bandwidth: it has the bandwidth of the other kinds, or the
+    start-up that a trace's launches are taken to have (:mod:`solver.calibration.channels`).
+    """
+    lines = {fit.kind: fit for fit in fit_channel(pools, workers or _PAIR)}
+    filled = dict(pools)
+    notes = []
+    for kind, fit in lines.items():
+        size, most = fit.measured
+        if size == most > 1:
+            startup = fit.line.startup_us + fit.line.us_per_byte
+            filled[kind] = (*pools[kind], (1, startup))
+            notes.append(
+                f"{kind}: launches of {size:,} bytes alone do not tell start-up from bandwidth; "
+                f"{_BASES[fit.basis]}, and a launch of 1 byte is taken to cost {startup:.4g} us."
+            )
+    return filled, notes
 
 
 def source_of(request: CostModelRequest) -> str:
@@ -93,16 +135,26 @@ def _runs(request: CostModelRequest) -> Iterator[_BenchmarkRun]:
         detail = f"`kinds` are those of `texts`, one each; {len(alone)} are given."
         raise InvalidRequest([Fault("/kinds", FaultCode.OUT_OF_RANGE, detail)])
     faults: list[Fault] = []
+    form = None if request.format == AUTO else request.format
+    apart: list[str] = []
     for (source, text), kind in zip(texts.items(), alone, strict=True):
         try:
-            runs = read_runs(text, None if request.format == AUTO else request.format)
+            runs = read_runs(text, form, request.workers)
         except InvalidMeasurements as error:
             faults += [Fault(source, f.code, f.detail) for f in error.faults]
-        else:
-            given = kind or request.kind
-            yield from (_BenchmarkRun(source, run, given, kind is not None) for run in runs)
+            continue
+        if len(texts) > 1 and READERS[runs[0].format].is_rank_apart:
+            apart.append(source)
+            continue
+        given = kind or request.kind
+        yield from (_BenchmarkRun(source, run, given, kind is not None) for run in runs)
     if faults:
         raise InvalidRequest(faults)
+    if apart:  # the slowest rank of a launch is told by the files of all
+        runs = read_runs("\n".join(texts[source] for source in apart), form, request.workers)
+        yield from (
+            _BenchmarkRun(apart[0], run, request.kind, is_given_alone=False) for run in runs
+        )
 
 
 def _given_faults(request: CostModelRequest, runs: Sequence[_BenchmarkRun]) -> list[Fault]:

@@ -28,6 +28,7 @@ from solver.calibration.fits import (
     fit_piecewise,
     fit_table,
 )
+from solver.calibration.impossible import impossible_said
 from solver.calibration.spread import spread_of
 from solver.codes import FaultCode
 from solver.costs import PIECEWISE, TABLE, CostError, PiecewiseCost, cost_of
@@ -54,6 +55,7 @@ def run(request: CostModelRequest) -> CostModelAnswer:
             name=named, model=model, fits=[], samples=0, notes=[], version=VERSION
         )
     pools, workers, notes = measured(request)
+    said = (impossible_said(some, workers, kind) for kind, some in pools.items())
     if set(pools) == {ALL_REDUCE}:
         samples = pools[ALL_REDUCE]
         fits, refusals = fits_of(request, samples)
@@ -73,7 +75,7 @@ def run(request: CostModelRequest) -> CostModelAnswer:
             for kind, fit in fitted
         ],
         samples=sum(map(len, pools.values())),
-        notes=[*notes, *refusals],
+        notes=[*filter(None, said), *notes, *refusals],
         version=VERSION,
     )
 

@@ -8,10 +8,9 @@ from app.schemas.schedules import BucketOut
 from app.services.program_problems import ASSUMED_COPY_GBPS
 from solver.graph import Graph
 from solver.planning.result import Part
-from solver.planning.times import IterationTimes
-from solver.programs.execute import HostSpan, bucket_id
+from solver.programs.execute import bucket_id
 from solver.programs.explicit import ProgramStep
-from solver.programs.problem import compute_time, copies_of
+from solver.programs.problem import copies_of
 from solver.programs.program import COMPUTE as ASK_COMPUTE
 from solver.programs.program import LAUNCH
 from solver.programs.result import Executed, RoomierPlan
@@ -20,31 +19,9 @@ from solver.programs.result import Executed, RoomierPlan
 _HELD = 20
 
 
-def times_of(done: Executed) -> IterationTimes:
-    """Compare an iteration with its compute alone."""
-    total, alone = done.run.iteration_time, compute_time(done.problem.graph)
-    busy = sum(span.end - span.start for span in launches_of(done))
-    return IterationTimes(
-        total,
-        alone,
-        max(0.0, total - alone),
-        min(max(1 - (total - alone) / busy, 0.0), 1.0) if busy else None,
-        alone / total if total else None,
-    )
-
-
-def launches_of(done: Executed) -> list[HostSpan]:
-    """Return when each bucket was launched, in the order of the buckets."""
-    found = [HostSpan(0.0, 0.0)] * len(done.program.buckets)
-    for (do, what), span in zip(done.program.steps, done.run.spans, strict=True):
-        if do == LAUNCH:
-            found[what] = span
-    return found
-
-
 def buckets_of(done: Executed) -> list[BucketOut]:
     """Write the buckets, in the order of the program."""
-    launches = launches_of(done)
+    launches = done.launches
     problem, graph = done.problem, done.problem.graph
     ended, tails = _ends(done), _tails(graph)
     found = []
@@ -88,7 +65,7 @@ def _tails(graph: Graph) -> list[float]:
 def parts_of(done: Executed) -> list[Part]:
     """Return the launches in the order of the program."""
     graph, buckets = done.problem.graph, done.program.buckets
-    launches = launches_of(done)
+    launches = done.launches
     return [
         Part(
             bucket=bucket_id(b),

@@ -24,7 +24,7 @@ from app.services.simulations import simulated_graph
 from solver.codes import FaultCode
 from solver.costs import network_of
 from solver.errors import Fault, InvalidPlan
-from solver.exports import EXPORTS, ExplicitPlan, Export
+from solver.exports import EXPORTS, ExplicitPlan, Export, write
 from solver.exports.programs import PROGRAM_EXPORTS
 from solver.graph import Graph, with_barrier
 from solver.planning.result import SlottedSchedule
@@ -67,7 +67,7 @@ def exported(
         raise InvalidPlan([Fault("", FaultCode.WRONG_TYPE, detail)]) from None
     channels = tuple((name, own.workers) for name, own in cluster.channels)
     planned = ExplicitPlan(tuple(buckets), tuple(parts), slotted, cluster.workers, channels)
-    written = EXPORTS[form](_graph_of(problem), network_of(cluster), planned)
+    written = write(form, _graph_of(problem), network_of(cluster), planned)
     if not is_policy or same(answer["iteration_time_us"], written.plan_time_us):
         return written
     waits = answer["iteration_time_us"] > written.plan_time_us  # else waiting spares its compute

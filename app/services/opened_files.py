@@ -11,8 +11,14 @@ from app.errors import InvalidRequest
 from app.limits import MAX_NAME_CHARACTERS, MAX_UNPACKED_BYTES
 from app.reading.compiled_graphs import compiled_request, is_compiled
 from app.reading.parsing import read_json
-from app.reading.traces import parameters_of, read_files, recognised, report_of
-from app.reading.unpacking import unpacked
+from app.reading.traces import (
+    parameters_of,
+    read_unpacked,
+    recognised,
+    refuse_cut,
+    report_of,
+)
+from app.reading.unpacking import unpacked_files
 from app.schemas.problem import graph_json
 from solver.codes import FaultCode
 from solver.errors import Fault, InvalidTrace
@@ -49,7 +55,8 @@ def opened(
     Parameters
     ----------
     contents
-        JSON of a graph or of a request, else a trace of one file or several; gzipped or not.
+        JSON of a graph or of a request, else a trace of one file or several; gzipped, in archives,
+        or neither.
     name
         What the first is called; a trace's graph is named after it.
     step, parameters, rank
@@ -60,11 +67,13 @@ def opened(
     NotJson, DuplicateKey, InvalidRequest, InvalidTrace
         When they are neither.
     """
-    content = unpacked(contents[0], MAX_UNPACKED_BYTES).removeprefix(BOM_UTF8)
+    files = unpacked_files(contents, MAX_UNPACKED_BYTES)
+    content = files.contents[0].removeprefix(BOM_UTF8)
     is_own = _OWN.match(content) is not None
-    if len(contents) > 1 or not (is_own or recognised(content) is None):
+    if len(files.contents) > 1 or not (is_own or recognised(content) is None):
         options = TraceOptions(called(name), step, parameters_of(parameters), rank)
-        return OpenedTrace(read_files(contents, None, options), options)
+        return OpenedTrace(read_unpacked(files, None, options), options)
+    refuse_cut(files)
     if not content.lstrip().startswith((b"{", b"[")):
         raise _unknown(content)
     about = {"/step": step, "/parameters": parameters, "/rank": rank}
@@ -125,8 +134,8 @@ def called(name: str) -> str:
 
 def _unknown(content: bytes) -> InvalidTrace:
     """Say what a file looks like, and what is read."""
-    from solver.traces import READERS  # noqa: PLC0415 - takes time, as the next
-    from solver.traces.foreign import description  # noqa: PLC0415
+    from solver.traces.foreign import description  # noqa: PLC0415 - takes time, as the next
+    from solver.traces.readers import unknown  # noqa: PLC0415
 
     if what := description(content):
         return InvalidTrace([Fault("", FaultCode.WRONG_FORMAT, f"The file is {what}.")])
@@ -136,5 +145,5 @@ def _unknown(content: bytes) -> InvalidTrace:
         looks = f"begins with {shown(line[:_SHOWN])}" if line else "is blank"
     except UnicodeDecodeError:
         looks = "is not text"
-    detail = f"The file {looks}; it is neither JSON nor of a known format: {', '.join(READERS)}."
+    detail = f"The file {looks}; it is no JSON, and {unknown(content)}."
     return InvalidTrace([Fault("", FaultCode.WRONG_FORMAT, detail)])

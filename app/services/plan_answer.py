@@ -7,8 +7,7 @@ from app.schemas.problem import CheckedRequest, graph_sha256, ops_json
 from app.schemas.schedules import Schedule
 from app.services.graphs import is_large
 from app.services.warnings import launched, search_of, slowed_of, units_of, warnings_of
-from solver.evidence.headline import Headline
-from solver.planning.headline import ComparedPlan
+from solver.evidence.headline import ComparedPlan, Headline
 from solver.planning.result import Plan
 from solver.prediction.osf import Osf
 

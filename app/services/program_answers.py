@@ -4,11 +4,10 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from app import VERSION
+from app.reading.program_faults import has_order
 from app.schemas.explanations import CostWarning
 from app.schemas.plan_options import OptionsBody
 from app.schemas.plans import (
-    BaselineOut,
-    BoundOut,
     PlanAnswer,
     PlanRequest,
     PlanRequestOut,
@@ -23,7 +22,6 @@ from app.services.executed_programs import (
     memory_of,
     parts_of,
     steps_of,
-    times_of,
 )
 from app.services.program_explanations import (
     explained_program,
@@ -34,13 +32,12 @@ from app.services.program_problems import (
 )
 from app.services.warnings import launched, search_of, units_of, warnings_of
 from solver.bounds.status import FEASIBLE
-from solver.evidence.headline import Headline
+from solver.evidence.headline import ComparedPlan
 from solver.planning.result import Proof
 from solver.programs.explanation.explain import ProgramExplanation
 from solver.programs.policies import POLICIES
 from solver.programs.result import ProgramPlan, RoomierPlan
 from solver.programs.search.flat import is_one_stream
-from solver.units import same
 
 
 def program_answer(
@@ -52,57 +49,35 @@ def program_answer(
     changed: ProgramPlan | None,
     runtime_s: float,
     cuts: Mapping[str, str | None] = MappingProxyType({}),
-    gains: Headline | None = None,
+    beside: ComparedPlan | None = None,
 ) -> PlanAnswer:
     """Write a program as the answer to a request.
 
     ``cuts`` is what ended searches for other programs early, by what was searched for.
     """
     request, graph = problem.request, problem.graph
-    run, bound = planned.run, planned.bound
-    total = run.iteration_time
     buckets, parts = buckets_of(planned), parts_of(planned)
     named = {"baselines": list(policies_of(request))}
     return PlanAnswer.of(
-        times_of(planned),
         explained_program(planned, why, more, front or ()),
-        best_time_us=planned.best_time_us,
-        headline=gains,
+        planned,
+        headline=beside and beside.headline,
+        off_calibration=beside and list(beside.off_calibration),
         runtime_s=runtime_s,
-        status=planned.status,
-        lower_bound_us=bound.value_us,
-        gap=max(0.0, total / bound.value_us - 1) if bound.value_us else None,
         ideal_us=None,
         buckets=buckets,
         schedule=Schedule(parts=parts, slot_us=None, slots=[], slots_iteration_time_us=None),
         proof=Proof((), None, None, None),
-        bound=BoundOut(
-            kind=bound.kind,
-            tensors=list(bound.ops),
-            release_us=bound.release_us,
-            tail_us=bound.tail_us,
-        ),
         fused_graph=None,
-        baselines=[
-            BaselineOut(
-                policy=each.policy,
-                iteration_time_us=each.iteration_time_us,
-                speedup=_ratio(each.iteration_time_us, total),
-                headroom=_headroom(each.iteration_time_us, bound.value_us),
-                peak_bytes=each.peak_bytes,
-            )
-            for each in planned.baselines
-        ],
         program=steps_of(planned),
-        peak_bytes=run.peak_bytes,
         memory=memory_of(planned, more),
         path_times=None if why is None else why.path_times,
         launch_reasons=None if why is None else launch_reasons_of(planned, why),
         front=front,
         what_if=None if changed is None else _what_if(planned, changed),
-        evidence=planned.evidence,
         warnings=([] if graph.buffers else units_of(graph))
         + assumed_of(request.options.copy_gbps)
+        + _by_option(problem)
         + _unsearched(planned)
         + search_of({"this program": planned.cut, **cuts})
         + warnings_of(request.cluster, launched(buckets, parts)),
@@ -118,22 +93,20 @@ def program_answer(
 
 
 def _what_if(planned: ProgramPlan, changed: ProgramPlan) -> WhatIf:
-    return WhatIf.of(
-        times_of(changed),
-        lower_bound_us=changed.bound.value_us,
-        gain_us=planned.run.iteration_time - changed.run.iteration_time,
-        peak_bytes=changed.run.peak_bytes,
+    return WhatIf.of(changed, gain_us=planned.iteration_time_us - changed.iteration_time_us)
+
+
+def _by_option(problem: CheckedRequest[PlanRequest]) -> list[CostWarning]:
+    """Say that an option made a program of a graph that is none; for one release it does."""
+    graph, options = problem.graph, problem.request.options
+    if options.host_order or has_order(graph.ops, graph.free, graph.buffers):
+        return []
+    name = options.of_programs()[0]
+    detail = (
+        f"{name} is an option of programs, and the order of this graph is given: a program was "
+        "planned. The next release refuses that; say host_order (--host-order)."
     )
-
-
-def _ratio(value: float | None, base: float) -> float | None:
-    return None if value is None or not base else value / base
-
-
-def _headroom(value: float | None, bound: float) -> float | None:
-    if value is None or not bound:
-        return None
-    return 0.0 if same(value, bound) else value / bound - 1
+    return [CostWarning(pointer=f"/options/{name}", code="program_by_option", detail=detail)]
 
 
 def _unsearched(planned: ProgramPlan) -> list[CostWarning]:

@@ -18,11 +18,9 @@ from app.schemas.simulations import (
 from app.services.executed_programs import (
     assumed_of,
     buckets_of,
-    launches_of,
     memory_of,
     parts_of,
     steps_of,
-    times_of,
 )
 from app.services.graphs import what_if
 from app.services.program_explanations import (
@@ -68,8 +66,8 @@ def simulate_program(problem: CheckedRequest[SimulationRequest]) -> SimulationAn
     buckets, parts = buckets_of(done), parts_of(done)
     policy = request.policy
     return SimulationAnswer.of(
-        times_of(done),
         explained_program(done, why),
+        done,
         policy=policy and SimulatedPolicy(policy=policy.policy, parameters={}),
         buckets=buckets,
         schedule=Launches(parts=parts),
@@ -77,7 +75,6 @@ def simulate_program(problem: CheckedRequest[SimulationRequest]) -> SimulationAn
         jitter=None,
         what_if=_what_if(problem, done),
         program=steps_of(done),
-        peak_bytes=done.run.peak_bytes,
         memory=memory_of(done),
         path_times=None if why is None else why.path_times,
         launch_reasons=None if why is None else launch_reasons_of(done, why),
@@ -127,7 +124,7 @@ def _channels(done: Executed, bins: int) -> list[Usage]:
     """Add up what each channel carries; its launches run in the order of the program."""
     ops, buckets = done.problem.graph.ops, done.program.buckets
     by_channel: dict[str, list[Carried]] = {}
-    spans = launches_of(done)
+    spans = done.launches
     for b in sorted(range(len(buckets)), key=lambda b: spans[b]):
         size = sum(ops[i].bytes or 0 for i in buckets[b])
         carried = by_channel.setdefault(ops[buckets[b][0]].channel, [])
@@ -151,6 +148,5 @@ def _what_if(problem: CheckedRequest[SimulationRequest], done: Executed) -> Simu
         )
         raise InvalidRequest([Fault("/what_if", FaultCode.NOT_SUPPORTED, detail)])
     other = Executed(asked, program, execute(asked, program))
-    times = times_of(other)
-    gain = done.run.iteration_time - other.run.iteration_time
-    return SimulatedWhatIf.of(times, gain_us=gain, peak_bytes=other.run.peak_bytes)
+    gain = done.iteration_time_us - other.iteration_time_us
+    return SimulatedWhatIf.of(other, gain_us=gain)

@@ -27,7 +27,7 @@ from solver.errors import InvalidGraph, InvalidOptions
 from solver.evidence.evidence import evidence_of
 from solver.programs.bounds.bound import lower_bound
 from solver.programs.execute import execute
-from solver.programs.headline import program_headline
+from solver.programs.headline import program_comparison
 from solver.programs.plan import Report, plan
 from solver.programs.problem import ProgramProblem
 from solver.programs.program import Program
@@ -80,11 +80,11 @@ def solve_program(
     more, changed = _more(problem, planned), _changed(problem, planned, watch)
     if watch:
         watch.progress(EXPLANATION, 0, 1, _best(tried), planned.bound.value_us)
-    gains = program_headline(planned)
+    beside = program_comparison(planned)
     why = explanation_of(planned)
     runtime = round(time.perf_counter() - began, 6)
     cuts = _cuts(tried, planned, more, changed)
-    return program_answer(problem, planned, why, front, more, changed, runtime, cuts, gains)
+    return program_answer(problem, planned, why, front, more, changed, runtime, cuts, beside)
 
 
 def _cuts(

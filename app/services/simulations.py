@@ -36,7 +36,6 @@ from solver.graph import Graph, with_barrier
 from solver.planning.certify import evidence_on
 from solver.planning.explicit import deadlock_fault, explicit_launches
 from solver.planning.labels import label_buckets, parts_of
-from solver.planning.times import IterationTimes, iteration_times
 from solver.policies.choice import WHERE_NOT, Choice, applies, choice_faults
 from solver.simulation.engine import (
     Deadlock,
@@ -48,6 +47,7 @@ from solver.simulation.engine import (
 from solver.simulation.jitter import Jitter, jitter
 from solver.simulation.replay import replay
 from solver.simulation.timeline import chrome_trace
+from solver.simulation.times import IterationTimes, iteration_times
 from solver.simulation.what_if import Rerun, carry_over
 
 #: What an explicit plan is called beside policies.

@@ -41,6 +41,7 @@ _WHY = {
     "all kinds on the channel.",
     "assumed_startup": " Its sizes do not tell start-up from bandwidth: the start-up is assumed "
     "(--startup-us).",
+    "fastest_link": " Its sizes tell no bandwidth that a link has: it has that of the fastest.",
 }
 
 

@@ -276,6 +276,10 @@ class NoSizes(Refused):
     """The files do not say how large the tensors are."""
 
 
+class NoKernels(Refused):
+    """The files have the calls of launches, and not their kernels."""
+
+
 class NoBackward(Refused):
     """The files hold no backward pass."""
 
@@ -302,6 +306,14 @@ class MixedClusters(Refused):
 
 class UnknownKind(Refused):
     """A benchmark does not tell which collective it measured."""
+
+
+class NotCompared(Refused):
+    """Fewer than two algorithms were measured at one size."""
+
+
+class NoCost(Refused):
+    """A log holds no time of a launch, so no cost follows from it."""
 
 
 class TooFewSizes(Refused):
@@ -406,6 +418,7 @@ PROBLEMS: dict[str, type[ProblemError]] = {
     "too_many_files": TooManyFiles,
     "too_many_streams": TooManyStreams,
     "no_sizes": NoSizes,
+    "no_kernels": NoKernels,
     "no_backward": NoBackward,
     "not_supported": NotSupported,
     "ranks_differ": RanksDiffer,
@@ -413,6 +426,8 @@ PROBLEMS: dict[str, type[ProblemError]] = {
     "unpaired": Unpaired,
     "mixed_clusters": MixedClusters,
     "unknown_kind": UnknownKind,
+    "not_compared": NotCompared,
+    "no_cost": NoCost,
     "too_few_sizes": TooFewSizes,
     "too_many_sizes": TooManySizes,
     "unknown_graph": UnknownGraph,

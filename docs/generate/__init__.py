@@ -13,7 +13,7 @@ from docs.generate.bounds import bound_kinds
 from docs.generate.command import command
 from docs.generate.costs import algorithms, cluster_fields
 from docs.generate.errors import errors
-from docs.generate.formats import exporters, program_exporters, readers
+from docs.generate.formats import exporters, program_exporters, read_formats, readers
 from docs.generate.limits import limits
 from docs.generate.names import names
 from docs.generate.policies import policies
@@ -34,6 +34,7 @@ PARTS: dict[str, Callable[[], str]] = {
     "limits": limits,
     "names": partial(names, "interlace"),
     "policies": policies,
+    "read_formats": read_formats,
     "readers": readers,
     "schemas": schemas,
     "settings": settings,

@@ -4,10 +4,21 @@ import sys
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from docs.generate.markdown import sections
+from docs.generate.markdown import sections, table
 from solver.exports import EXPORTS
 from solver.exports.programs import PROGRAM_EXPORTS
-from solver.traces import READERS
+from solver.traces import FORMATS, READERS
+
+
+def read_formats() -> str:
+    """Write a table of the formats that are read: of which versions, what is assumed, what not."""
+    return table(
+        ["format", "of", "versions", "read", "assumed", "refused"],
+        [
+            (f"`{f.name}`", f.source, f.versions, f.reads, f.assumes, f.refuses)
+            for f in sorted(FORMATS, key=lambda form: form.name)
+        ],
+    )
 
 
 def readers() -> str:

@@ -7,7 +7,9 @@ was stopped, are left out first (:mod:`solver.calibration.short_launches`). No s
 than short launches explain: with :math:`s_k` steps of a ring, it is at most the 0.05-quantile of
 :math:`t_i \max(1, s_k / s_{k(i)})` over the launches i of the channel, the least where there are
 20 or fewer. Where the sizes of a kind do not tell start-up from bandwidth, it has the bandwidth of
-all kinds together, and where these do not either, its start-up is assumed.
+all kinds together, and where these do not either, its start-up is assumed. No line is faster than
+the fastest link that is known: where sizes tell no bandwidth below it, as those of short launches
+alone, a kind has that bandwidth.
 """
 
 from collections.abc import Mapping, Sequence
@@ -25,6 +27,7 @@ from solver.calibration.short_launches import without_short
 from solver.calibration.spread import spread_of
 from solver.costs.algorithms.stepwise import ring_effort
 from solver.costs.cluster import ASSUMED_STARTUP_US
+from solver.costs.fastest_links import least_us_per_byte
 from solver.units import FloatArray, slack
 
 #: Sizes tell start-up from bandwidth when the largest is so many times the least.
@@ -34,8 +37,8 @@ SPREAD = 2.0
 _SHORTEST = 0.05
 
 #: Where a line is from: the sizes of its kind; the bandwidth of all kinds of the channel; the
-#: assumed start-up.
-Basis = Literal["own_sizes", "shared_bandwidth", "assumed_startup"]
+#: assumed start-up; the bandwidth of the fastest link.
+Basis = Literal["own_sizes", "shared_bandwidth", "assumed_startup", "fastest_link"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,6 +147,10 @@ def _fit(kind: _Launches, shared: float | None, workers: int) -> KindFit:
     if line is None:
         startup = min(ASSUMED_STARTUP_US, kind.half_startup)
         basis, line = "assumed_startup", StraightLine(startup, _slope(kind, startup))
+    least = least_us_per_byte(workers, kind.kind)
+    if line.us_per_byte < least:
+        startup = min(max(_constant(kind, least), 0.0), kind.longest_startup)
+        basis, line = "fastest_link", StraightLine(startup, least)
     misses = np.abs((line.startup_us + line.us_per_byte * kind.sizes) / kind.times - 1)
     return KindFit(
         kind.kind,
@@ -186,12 +193,17 @@ def _line(kind: _Launches) -> StraightLine | None:
 
 def _with_slope(kind: _Launches, slope: float) -> StraightLine:
     """Return the best line of this slope; where none has an allowed start-up, another slope."""
-    weights = kind.times**-2.0
-    constant = float((weights * (kind.times - slope * kind.sizes)).sum() / weights.sum())
+    constant = _constant(kind, slope)
     if 0 <= constant <= kind.longest_startup:
         return StraightLine(constant, slope)
     startup = min(max(constant, 0.0), kind.half_startup)
     return StraightLine(startup, _slope(kind, startup))
+
+
+def _constant(kind: _Launches, slope: float) -> float:
+    """Return the best start-up [us] of a line of this slope; it may be below 0."""
+    weights = kind.times**-2.0
+    return float((weights * (kind.times - slope * kind.sizes)).sum() / weights.sum())
 
 
 def _slope(kind: _Launches, startup: float) -> float:

@@ -1,11 +1,12 @@
 """On what an answer rests, and below which gain nothing follows from it."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from solver.costs import Network, bytes_on, cost_error_of
 from solver.evidence.gain import share_text
 from solver.graph import Graph, RecordedStep
+from solver.graph.names import NEGOTIATION
 
 #: From which share on it is worth saying how measurements become better.
 _FAR = 0.03
@@ -50,6 +51,8 @@ class Evidence:
         What ended the search before its moves were done; null where nothing did.
     trust_below
         The gain below which nothing follows; null where nothing was measured.
+    unsound
+        Why no gain is claimed, a sentence each: what is wrong with the recording.
     sentences
         The same in words, as the command and the page show it; empty where nothing was measured.
     """
@@ -61,6 +64,7 @@ class Evidence:
     assumed: tuple[str, ...] = ()
     cut: str | None = None
     trust_below: float | None = None
+    unsound: tuple[str, ...] = ()
     sentences: tuple[str, ...] = ()
 
 
@@ -105,6 +109,7 @@ def evidence_of(
     spread = None if error is None else error.spread
     share = _share(today_us, compute_us)
     trust = _trust_below(recorded, simulated, _off(fit, spread, share))
+    unsound = _unsound(graph)
     return Evidence(
         recorded,
         simulated,
@@ -113,7 +118,12 @@ def evidence_of(
         tuple(_assumed(graph, network, scaled, is_here=is_here)),
         cut,
         trust,
-        tuple(_sentences(recorded, simulated, fit, spread, trust)),
+        unsound,
+        (
+            *_sentences(recorded, simulated, fit, spread, trust, unsound),
+            *_kept(graph),
+            *_late_said(graph.recorded if is_here else None),
+        ),
     )
 
 
@@ -130,8 +140,12 @@ def stated_evidence(graph: Graph | None, costs: str) -> Evidence:
     recorded = None if graph is None else _recorded_us(graph.recorded)
     assumed = [_STATED] if graph is not None and graph.recorded is None else []
     assumed.append(f"How far {costs} are off is not known.")
-    sentences = _sentences(recorded, None, None, None, None)
-    return Evidence(recorded_us=recorded, assumed=tuple(assumed), sentences=tuple(sentences))
+    kept = () if graph is None else tuple(_kept(graph))
+    unsound = () if graph is None else _unsound(graph)
+    sentences = (*_sentences(recorded, None, None, None, None, unsound), *kept)
+    return Evidence(
+        recorded_us=recorded, assumed=(*assumed, *kept), unsound=unsound, sentences=sentences
+    )
 
 
 def is_measured(graph: Graph, network: Network) -> bool:
@@ -141,6 +155,10 @@ def is_measured(graph: Graph, network: Network) -> bool:
 
 def _recorded_us(recorded: RecordedStep | None) -> float | None:
     return None if recorded is None else recorded.known_us
+
+
+def _unsound(graph: Graph) -> tuple[str, ...]:
+    return () if graph.recorded is None else graph.recorded.unsound
 
 
 def _share(today_us: float | None, compute_us: float | None) -> float:
@@ -184,6 +202,17 @@ def _assumed(
         yield f"How far the costs of {' and '.join(stated)} are off is not known."
     for channel in scaled:
         yield f"The costs of {channel} were measured elsewhere, and are scaled as a ring's."
+    yield from _kept(graph)
+
+
+def _kept(graph: Graph) -> Iterator[str]:
+    """Say what takes its recorded time on every network, or in every plan."""
+    kept = None if graph.recorded is None else graph.recorded.kept()
+    if kept is not None:
+        yield kept
+    negotiated = sum(op.duration_us or 0.0 for op in graph.ops if op.stream == NEGOTIATION)
+    if negotiated:
+        yield f"{_ms(negotiated)} of negotiation stay as recorded: no plan moves them."
 
 
 def _sentences(
@@ -192,8 +221,9 @@ def _sentences(
     fit: FitError | None,
     spread: float | None,
     trust: float | None,
+    unsound: Sequence[str],
 ) -> Iterator[str]:
-    """Say what was measured, and below which gain nothing follows."""
+    """Say what was measured, and below which gain nothing follows, or that none is claimed."""
     if recorded_us is not None:
         simulated = "" if simulated_us is None else _beside(recorded_us, simulated_us)
         yield f"The recorded step took {_ms(recorded_us)}{simulated}."
@@ -203,8 +233,20 @@ def _sentences(
         yield f"The costs fit what was measured {within}."
     if spread is not None:
         yield f"Repeated measurements of one size were {share_text(spread)} apart."
-    if trust is not None and trust >= _SAID:
+    yield from (f"No gain is claimed: {why}" for why in unsound)
+    if trust is not None and trust >= _SAID and not unsound:
         yield f"Trust no gain below {share_text(trust)}.{_BETTER if trust > _FAR else ''}"
+
+
+def _late_said(recorded: RecordedStep | None) -> Iterator[str]:
+    """Say what of the recorded steps was lost to a slow rank or link."""
+    if recorded is None or recorded.late_us is None:
+        return
+    whose = "a slow link" if recorded.late_rank is None else f"rank {recorded.late_rank}"
+    yield (
+        f"Of a recorded step {_ms(recorded.late_us)} were lost to {whose}, which no plan wins back "
+        "(interlace import says why)."
+    )
 
 
 #: What is assumed of a graph that nobody recorded.

@@ -61,8 +61,8 @@ class Gain:
         ``worth_it``: a gain in all of these, and above ``trust_below`` in all of these;
         ``nothing``: less than :data:`LEAST_GAIN`, and no schedule saves more than :data:`NOTHING`,
         proven, where ``trust_below`` hides no more than :data:`HIDDEN`;
-        ``unreachable``: what you run cannot execute it; else ``too_close``. None where there is no
-        gain to judge.
+        ``unreachable``: what you run cannot execute it; else ``too_close``, as of any gain on a
+        recording that is ``unsound``. None where there is no gain to judge.
     why
         The verdict's reason, a sentence.
     barrier
@@ -101,6 +101,7 @@ def gain_over(
     trust_below: float | None = None,
     headroom_high: float | None = None,
     unreachable: str | None = None,
+    unsound: Sequence[str] = (),
     barrier: bool | None = None,
     runtime: str | None = None,
     bucket_cap_mb: float | None = None,
@@ -126,6 +127,8 @@ def gain_over(
         only the bound at the stated costs is known, which then proves nothing alone.
     unreachable
         Why what you run cannot execute the plan; None where it can.
+    unsound
+        What is wrong with the recording, a sentence each; then no gain is claimed.
     peak_bytes
         The most memory of what you run and of the plan.
     """
@@ -137,6 +140,8 @@ def gain_over(
         every = [gain, *(each.gain for each in doubted if each.gain is not None)]
         low, high = min(every), max(every)
         verdict, why = _judged(gain, low, trust_below, headroom_high, unreachable)
+        if unsound:
+            verdict, why = "too_close", f"No gain is claimed: {unsound[0]}"
     return Gain(
         over,
         today_us,

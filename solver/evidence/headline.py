@@ -2,7 +2,9 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
+from solver.evidence.doubts import DoubtedGain
 from solver.evidence.gain import VERDICTS, WHAT_RUNS, Gain, share_text
 
 
@@ -25,6 +27,21 @@ class Headline:
     sentence: str
     gains: tuple[Gain, ...]
     cut: str | None = None
+
+
+class ComparedPlan(NamedTuple):
+    """A plan or a program beside what you run.
+
+    Attributes
+    ----------
+    headline
+        Its gains, of a plan under both barriers.
+    off_calibration
+        It beside the first of what you run, under each doubt.
+    """
+
+    headline: Headline
+    off_calibration: tuple[DoubtedGain, ...]
 
 
 def headline_of(gains: Sequence[Gain], cut: str | None = None) -> Headline:

@@ -74,7 +74,7 @@ def what_you_run(graph: Graph, network: Network) -> tuple[WhatYouRun, ...]:
 
 def run_first(graph: Graph) -> WhatYouRun:
     """Name the first of :func:`what_you_run`, which also stands beside a recorded step."""
-    is_recorded = graph.recorded is not None
+    is_recorded = graph.recorded is not None and graph.recorded.known_us is not None
     if _is_reduced(graph):
         sent = (graph.ops[i] for i in graph.collectives)
         if is_recorded and not all(is_parameter(op.id) for op in sent):

@@ -1,6 +1,7 @@
 """Plans as files of other tools, called alike: ``export(graph, network, plan) -> Export``."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from solver.codes import FaultCode
 from solver.costs import Network
@@ -8,6 +9,7 @@ from solver.errors import Fault, InvalidPlan
 from solver.exports import chakra, chrome, csv_tables
 from solver.exports.explicit_plan import ExplicitPlan, Export, Exporter
 from solver.exports.frameworks import ddp, deepspeed, fsdp, horovod
+from solver.graph import Graph
 from solver.planning.explicit import ExplicitBucket, ExplicitPart
 from solver.planning.result import Plan
 from solver.wording import must_be, one_of
@@ -23,7 +25,14 @@ EXPORTS: dict[str, Exporter] = {
     horovod.FORMAT: horovod.export,
 }
 
-__all__ = ["EXPORTS", "ExplicitPlan", "Export", "Exporter", "export"]
+__all__ = ["EXPORTS", "ExplicitPlan", "Export", "Exporter", "export", "write"]
+
+
+def write(form: str, graph: Graph, network: Network, plan: ExplicitPlan) -> Export:
+    """Write a plan in a format of :data:`EXPORTS`; note what of the graph is no compute, either."""
+    export = EXPORTS[form](graph, network, plan)
+    kept = None if graph.recorded is None else graph.recorded.kept()
+    return export if kept is None else replace(export, notes=(*export.notes, kept))
 
 
 def export(
@@ -59,4 +68,4 @@ def export(
         workers,
         tuple((channels or {}).items()),
     )
-    return EXPORTS[form](plan.graph, network, explicit)
+    return write(form, plan.graph, network, explicit)

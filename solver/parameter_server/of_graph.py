@@ -103,7 +103,7 @@ def _faults(graph: Graph, behind: list[bool], servers: int, us_per_byte: float) 
             )
             yield Fault(f"/ops/{i}/bytes", FaultCode.OUT_OF_RANGE, detail)
     for i, op in enumerate(graph.ops):
-        if op.kind == COMPUTE and op.slowdown is not None:
+        if op.kind == COMPUTE and op.slowdown:
             detail = f"Op {op.id!r}: a step knows no slowdown of compute; leave it out."
             yield Fault(f"/ops/{i}/slowdown", FaultCode.EXTRA_FIELD, detail)
 

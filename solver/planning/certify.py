@@ -9,6 +9,8 @@ from solver.bounds.status import status_of
 from solver.buckets import Launch
 from solver.chain import chain_of
 from solver.costs import Network
+from solver.evidence.baseline import Baseline, baseline_of
+from solver.evidence.bound import Bound
 from solver.evidence.evidence import Evidence, evidence_of, is_measured
 from solver.evidence.what_you_run import run_first
 from solver.fusion.fused import fused_ops
@@ -16,17 +18,15 @@ from solver.graph import Graph
 from solver.planning.ideal import Ideal
 from solver.planning.labels import Labels, label_buckets, parts_of
 from solver.planning.result import (
-    Baseline,
-    Bound,
     Plan,
     Proof,
     SlotRun,
     SlottedSchedule,
 )
-from solver.planning.times import iteration_times
 from solver.policies.choice import Choice
 from solver.simulation.engine import iteration_time, simulate
 from solver.simulation.replay import replay
+from solver.simulation.times import iteration_times
 from solver.units import same
 
 
@@ -150,11 +150,11 @@ def _slotted(ideal: Ideal | None, labels: Labels) -> SlottedSchedule | None:
 
 def _baseline(policy: PolicyRun, plan_time: float, bound: float) -> Baseline:
     choice, time, _ = policy
-    return Baseline(
-        policy=choice.policy,
+    return baseline_of(
+        choice.policy,
+        time,
+        plan_time,
+        bound,
         barrier=choice.barrier,
         parameters=choice.parameters,
-        iteration_time_us=time,
-        speedup=time / plan_time if time is not None and plan_time > 0 else None,
-        headroom=max(0.0, time / bound - 1) if time is not None and bound > 0 else None,
     )

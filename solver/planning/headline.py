@@ -16,8 +16,9 @@ from solver.evidence.doubts import (
     saved,
     under_doubts,
 )
+from solver.evidence.evidence import Evidence
 from solver.evidence.gain import NOTHING, Gain, gain_over
-from solver.evidence.headline import Headline, headline_of
+from solver.evidence.headline import ComparedPlan, Headline, headline_of
 from solver.evidence.what_you_run import what_you_run
 from solver.graph import Graph, has_barrier
 from solver.planning.plan import Options, compare, plan
@@ -29,21 +30,6 @@ from solver.simulation.replay import replay
 
 #: The plan for the other barrier may look at so much of what the plan itself may.
 BESIDE = 0.25
-
-
-class ComparedPlan(NamedTuple):
-    """A plan beside what you run.
-
-    Attributes
-    ----------
-    headline
-        Its gains under both barriers.
-    off_calibration
-        The plan itself beside the first of what you run, under each doubt.
-    """
-
-    headline: Headline
-    off_calibration: tuple[DoubtedGain, ...]
 
 
 def headline(graph: Graph, network: Network, options: Options, found: Plan) -> Headline:
@@ -74,7 +60,7 @@ def comparison(graph: Graph, network: Network, options: Options, found: Plan) ->
             other = replace(options, baselines=(), slot_us=None, barrier=barrier, share=share)
             planned = plan(graph, network, other)
             cut = planned.cut
-        judged = _judged(planned, network, found.evidence.trust_below, barrier=barrier)
+        judged = _judged(planned, network, found.evidence, barrier=barrier)
         gains += [gain for gain, _ in judged]
         own = judged[0][1] if planned is found else own
     return ComparedPlan(headline_of(gains, cut), own)
@@ -100,7 +86,7 @@ class _AsRun(NamedTuple):
 
 
 def _judged(
-    planned: Plan, network: Network, trust_below: float | None, *, barrier: bool
+    planned: Plan, network: Network, evidence: Evidence, *, barrier: bool
 ) -> list[tuple[Gain, tuple[DoubtedGain, ...]]]:
     """Compare a plan with each of what you run, on its graph; with what its interval is from."""
     graph = planned.graph
@@ -117,9 +103,10 @@ def _judged(
             ours.time_us,
             ours.lower_bound_us,
             doubted,
-            trust_below=trust_below,
+            trust_below=evidence.trust_below,
             headroom_high=_headroom_high(graph, ours, network, theirs, time),
             unreachable=needs.why_not,
+            unsound=evidence.unsound,
             barrier=barrier,
             runtime=needs.name,
             bucket_cap_mb=today.bucket_cap_mb,

@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 
 from solver.buckets import Launch
+from solver.evidence.baseline import Baseline
+from solver.evidence.bound import Bound
 from solver.evidence.evidence import NO_EVIDENCE, Evidence
 from solver.graph import ALL_REDUCE, NETWORK, Graph, Op
 from solver.planning.robust import Robustness
@@ -78,48 +80,6 @@ class Proof:
     release_us: float | None
     work_us: float | None
     tail_us: float | None
-
-
-@dataclass(frozen=True, slots=True)
-class Bound:
-    """The proven lower bound over all fusions, partitions and orders, and what attains it.
-
-    ``kind`` is one of :data:`solver.bounds.kinds.BOUND_KINDS`, which says what ``tensors``,
-    ``release_us`` and ``tail_us`` are in it; None where they say nothing.
-    """
-
-    kind: str
-    value_us: float
-    tensors: tuple[str, ...] = ()
-    release_us: float | None = None
-    tail_us: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Baseline:
-    """What a policy of today would take.
-
-    Attributes
-    ----------
-    policy, barrier, parameters
-        What was simulated, with each parameter as it was used.
-    iteration_time_us
-        Its time; None where the policy is not defined: PACE where a collective comes after
-        another, or a channel carries several kinds or keys.
-    speedup
-        Of the plan: this time over the plan's; None when the plan takes no time, or the time is
-        None.
-    headroom
-        How much any schedule could gain over it: this time / the plan's lower bound - 1; None
-        when the bound is 0, or the time is None.
-    """
-
-    policy: str
-    barrier: bool
-    parameters: tuple[tuple[str, float | str], ...]
-    iteration_time_us: float | None
-    speedup: float | None
-    headroom: float | None
 
 
 @dataclass(frozen=True, slots=True)

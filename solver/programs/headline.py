@@ -5,7 +5,7 @@ from dataclasses import replace
 from solver.costs import Network
 from solver.evidence.doubts import DOUBTS, doubted_graph, doubted_network, saved, under_doubts
 from solver.evidence.gain import NOTHING, WHAT_RUNS, Gain, gain_over
-from solver.evidence.headline import Headline, headline_of
+from solver.evidence.headline import ComparedPlan, Headline, headline_of
 from solver.evidence.what_you_run import compiler_of
 from solver.graph import Graph
 from solver.programs.bounds.bound import lower_bound
@@ -23,6 +23,11 @@ _RUNTIMES = {
 
 
 def program_headline(planned: ProgramPlan) -> Headline:
+    """Return the headline of :func:`program_comparison`."""
+    return program_comparison(planned).headline
+
+
+def program_comparison(planned: ProgramPlan) -> ComparedPlan:
     """Compare a program with that of the compiler, which has the same limits.
 
     Notes
@@ -36,23 +41,25 @@ def program_headline(planned: ProgramPlan) -> Headline:
     ran = execute(problem, theirs)
 
     def times(graph: Graph, network: Network) -> tuple[float, float]:
-        doubted = replace(problem, graph=graph, network=network)
-        today, ours = (execute(doubted, each) for each in (theirs, planned.program))
+        other = replace(problem, graph=graph, network=network)
+        today, ours = (execute(other, each) for each in (theirs, planned.program))
         return today.iteration_time, ours.iteration_time
 
+    doubted = under_doubts(problem.graph, problem.network, times)
     has_memory = bool(problem.graph.buffers)
     gain = gain_over(
         over,
         ran.iteration_time,
         planned.run.iteration_time,
         planned.bound.value_us,
-        under_doubts(problem.graph, problem.network, times),
+        doubted,
         trust_below=planned.evidence.trust_below,
         headroom_high=_headroom_high(planned, theirs, ran.iteration_time),
+        unsound=planned.evidence.unsound,
         runtime=_RUNTIMES[over],
         peak_bytes=(ran.peak_bytes, planned.run.peak_bytes) if has_memory else (None, None),
     )
-    return headline_of([_with_memory(gain, problem, ran)])
+    return ComparedPlan(headline_of([_with_memory(gain, problem, ran)]), doubted)
 
 
 def _with_memory(gain: Gain, problem: ProgramProblem, ran: ProgramRun) -> Gain:

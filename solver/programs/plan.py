@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from solver.bounds.status import FEASIBLE, status_of
 from solver.codes import FaultCode
 from solver.errors import Fault, InvalidOptions
+from solver.evidence.baseline import baseline_of
 from solver.evidence.evidence import Evidence, evidence_of, is_measured
 from solver.fusion.few_launches import launch_tolerance_faults
 from solver.limits import MAX_BYTES
@@ -14,7 +15,7 @@ from solver.programs.execute import ProgramRun, execute
 from solver.programs.policies import POLICIES, program_of
 from solver.programs.problem import ProgramProblem, compute_time
 from solver.programs.program import Program
-from solver.programs.result import ProgramBaseline, ProgramPlan
+from solver.programs.result import ProgramPlan
 from solver.programs.search.changes import UndoableDraft
 from solver.programs.search.few_launches import with_few_launches
 from solver.programs.search.flat import Flat, is_one_stream
@@ -115,7 +116,13 @@ def plan(
     if options.margin_us is not None and is_one_stream(problem):
         program, run = _later(problem, program, run, options.margin_us)
     baselines = tuple(
-        ProgramBaseline(name, runs[name].iteration_time, runs[name].peak_bytes)
+        baseline_of(
+            name,
+            runs[name].iteration_time,
+            run.iteration_time,
+            bound.value_us,
+            peak_bytes=runs[name].peak_bytes,
+        )
         for name in options.baselines
     )
     best_time = min(best_time, run.iteration_time)

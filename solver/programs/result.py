@@ -2,46 +2,13 @@
 
 from dataclasses import dataclass
 
+from solver.evidence.baseline import Baseline
+from solver.evidence.bound import Bound
 from solver.evidence.evidence import NO_EVIDENCE, Evidence
-from solver.programs.execute import ProgramRun
-from solver.programs.problem import ProgramProblem
-from solver.programs.program import Program
-
-
-@dataclass(frozen=True, slots=True)
-class ProgramBound:
-    """The proven lower bound over all orders of compute, launches and buckets.
-
-    Attributes
-    ----------
-    kind
-        ``path``, ``load`` or ``overlap`` of :data:`solver.bounds.kinds.BOUND_KINDS`.
-    value_us
-        No program of the graph is faster [us].
-    ops
-        Ids of what attains it.
-    release_us, tail_us
-        What comes before and after them [us]; None where that says nothing.
-    """
-
-    kind: str
-    value_us: float
-    ops: tuple[str, ...] = ()
-    release_us: float | None = None
-    tail_us: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class ProgramBaseline:
-    """What a rule of today makes of the problem.
-
-    ``iteration_time_us`` and ``peak_bytes`` are None where it makes no program; it may take more
-    memory than the limit.
-    """
-
-    policy: str
-    iteration_time_us: float | None
-    peak_bytes: int | None
+from solver.programs.execute import HostSpan, ProgramRun
+from solver.programs.problem import ProgramProblem, compute_time
+from solver.programs.program import LAUNCH, Program
+from solver.simulation.times import IterationTimes, times_beside
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +26,51 @@ class Executed:
     problem: ProgramProblem
     program: Program
     run: ProgramRun
+
+    @property
+    def launches(self) -> list[HostSpan]:
+        """When each bucket was launched, in the order of the buckets."""
+        found = [HostSpan(0.0, 0.0)] * len(self.program.buckets)
+        for (do, what), span in zip(self.program.steps, self.run.spans, strict=True):
+            if do == LAUNCH:
+                found[what] = span
+        return found
+
+    @property
+    def times(self) -> IterationTimes:
+        """The iteration beside its compute alone."""
+        busy = sum(span.end - span.start for span in self.launches)
+        return times_beside(self.run.iteration_time, compute_time(self.problem.graph), busy)
+
+    @property
+    def iteration_time_us(self) -> float:
+        """Executed time of the program [us]."""
+        return self.run.iteration_time
+
+    @property
+    def compute_time_us(self) -> float:
+        """Longest path with collectives at 0 [us]."""
+        return self.times.compute_time_us
+
+    @property
+    def exposed_us(self) -> float:
+        """Iteration time - compute time [us]."""
+        return self.times.exposed_us
+
+    @property
+    def overlap(self) -> float | None:
+        """1 - exposed / time of all launches, clipped to 0..1; None when nothing is sent."""
+        return self.times.overlap
+
+    @property
+    def scaling_factor(self) -> float | None:
+        """Compute time / iteration time; None when the iteration takes no time."""
+        return self.times.scaling_factor
+
+    @property
+    def peak_bytes(self) -> int:
+        """The most memory at any instant."""
+        return self.run.peak_bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,9 +94,20 @@ class ProgramPlan(Executed):
 
     status: str
     best_time_us: float
-    bound: ProgramBound
-    baselines: tuple[ProgramBaseline, ...]
+    bound: Bound
+    baselines: tuple[Baseline, ...]
     evidence: Evidence = NO_EVIDENCE
+
+    @property
+    def lower_bound_us(self) -> float:
+        """No program of the graph is faster [us]."""
+        return self.bound.value_us
+
+    @property
+    def gap(self) -> float | None:
+        """Iteration time / lower bound - 1; None when the bound is 0."""
+        bound = self.bound.value_us
+        return max(0.0, self.run.iteration_time / bound - 1) if bound else None
 
     @property
     def cut(self) -> str | None:

@@ -10,7 +10,7 @@ from solver.buckets import Launch, whole_elements
 from solver.chain import chain_of
 from solver.codes import FaultCode
 from solver.errors import Fault, InvalidGraph, InvalidOptions
-from solver.graph import COMPUTE, KINDS, Graph, Op
+from solver.graph import COMPUTE, KINDS, Graph, Op, RecordedStep
 from solver.limits import MAX_BYTES, MAX_DURATION_US
 from solver.simulation.compression import COMPRESSIONS, Compression, compressed
 from solver.simulation.contention import without_idle_slowdowns
@@ -56,7 +56,8 @@ def apply_changes(graph: Graph, changes: Sequence[Change]) -> Graph:
 
     A removed op stays as a compute op of 0 us, so that the order of the others is kept. A graph may
     be left without collectives; it takes the time of its longest path. A channel that is left
-    without any slows nothing down. What was recorded is another step's, and is dropped.
+    without any slows nothing down. What was recorded is another step's, and is dropped;
+    what made it unsound makes this one unsound as well.
 
     Parameters
     ----------
@@ -106,7 +107,9 @@ def apply_changes(graph: Graph, changes: Sequence[Change]) -> Graph:
     if faults:
         raise InvalidOptions(faults)
     made = _with_ops(graph, without_idle_slowdowns(graph.ops))
-    return replace(made, recorded=None) if changes else made
+    unsound = graph.recorded.unsound if graph.recorded else ()
+    recorded = RecordedStep(unsound=unsound) if unsound else None
+    return replace(made, recorded=recorded) if changes else made
 
 
 def _with_ops(graph: Graph, ops: Iterable[Op]) -> Graph:

@@ -9,9 +9,10 @@ from solver.traces.report import Report, Total
 from solver.traces.trace import Reader, Sample, Trace, TraceChannel, TraceOptions
 
 if TYPE_CHECKING:
-    from solver.traces.readers import READERS, detect, read_trace
+    from solver.traces.readers import FORMATS, READERS, detect, read_trace
 
 __all__ = [
+    "FORMATS",
     "READERS",
     "Reader",
     "Report",
@@ -27,7 +28,7 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     """Import the readers."""
-    if name not in {"READERS", "detect", "read_trace"}:
+    if name not in {"FORMATS", "READERS", "detect", "read_trace"}:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from solver.traces import readers  # noqa: PLC0415
 

@@ -33,6 +33,7 @@ from solver.graph import (
 )
 from solver.traces.exit_check import checked
 from solver.traces.files import single_text
+from solver.traces.formats import TraceFormat, names
 from solver.traces.report import report_of
 from solver.traces.trace import Trace, TraceOptions, as_trace_faults
 
@@ -220,3 +221,19 @@ def _layer(fields: Sequence[str]) -> _Layer:
         delay=delay,
         ignored=" and ".join(ignored),
     )
+
+
+#: How it is told and read, and what is said of it.
+TRACE_FORMAT = TraceFormat(
+    name=FORMAT,
+    source="ASTRA-sim's text workloads: one file",
+    versions="ASTRA-sim 1",
+    reads="cycles, bytes, update delay",
+    assumes="a clock of 1 GHz",
+    refuses="all parallelisms but `DATA`",
+    looks_like=looks_like,
+    read=read,
+    counted="lines",
+    signs=names("DATA", "ALLREDUCE", "NONE"),
+    is_graph=True,
+)

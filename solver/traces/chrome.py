@@ -13,6 +13,7 @@ import msgspec
 
 from solver.codes import FaultCode
 from solver.errors import Fault, InvalidTrace
+from solver.traces.cut_files import CutFile, decoded, is_truncation
 from solver.traces.files import MARK
 
 T = TypeVar("T")
@@ -54,12 +55,9 @@ class ChromeFile(msgspec.Struct, Generic[E], rename="camel"):
 
 
 def decode(
-    content: bytes, place: str, decoder: msgspec.json.Decoder[T], *, is_cut: bool = False
-) -> tuple[T, str]:
-    """Decode a trace, and say what had to be put right for that; empty if nothing.
-
-    A list of whole events may lack its end, as the format allows. With ``is_cut`` its last event
-    may be there in part, as of a run that was killed; that event is left out.
+    content: bytes, place: str, decoder: msgspec.json.Decoder[T]
+) -> tuple[T, CutFile | None]:
+    """Decode a trace up to its last whole event, and tell how it was cut off, if it was.
 
     Parameters
     ----------
@@ -69,13 +67,12 @@ def decode(
         The pointer to the file.
     decoder
         Of a list of events, or of an object with ``traceEvents``.
-    is_cut
-        Whether a list may end in the middle of an event.
 
     Raises
     ------
     InvalidTrace
-        When the file is empty, cut off, no JSON, or not what the decoder takes.
+        When the file is empty, cut off before its first event, no JSON, or not what the decoder
+        takes.
 
     Notes
     -----
@@ -85,12 +82,12 @@ def decode(
     if not content.strip():
         raise InvalidTrace([Fault(place, FaultCode.EMPTY, "The file is empty.")])
     try:
-        return _decoded(content, decoder, is_cut=is_cut)
+        return decoded(content, decoder)
     except msgspec.ValidationError as error:
         raise InvalidTrace([_misfit(str(error), place)]) from None
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        is_short = "truncated" in str(error)
-        detail = "The JSON ends too early: the file was cut off."
+        is_short = is_truncation(error)
+        detail = "The JSON ends too early: the file was cut off before the end of its first event."
         detail = detail if is_short else f"No JSON: {error}"
         code = FaultCode.TRUNCATED if is_short else FaultCode.WRONG_FORMAT
         raise InvalidTrace([Fault(place, code, detail)]) from None
@@ -98,29 +95,6 @@ def decode(
         raise InvalidTrace(
             [Fault(place, FaultCode.TOO_DEEP, "The JSON is nested too deeply.")]
         ) from None
-
-
-def _decoded(content: bytes, decoder: msgspec.json.Decoder[T], *, is_cut: bool) -> tuple[T, str]:
-    """Decode a trace; raises msgspec's error about the content as it is."""
-    try:
-        return decoder.decode(content), ""
-    except msgspec.ValidationError:
-        raise
-    except msgspec.DecodeError as error:
-        if not content.lstrip().startswith(b"["):
-            raise
-        whole = content.rstrip().removesuffix(b",").rstrip()
-        ends = [(whole, "The list of events has no end.")] if whole.endswith(b"}") else []
-        last = content.rfind(b"},")
-        if is_cut and last >= 0:
-            said = "The file ends in the middle of an event, which is left out."
-            ends.append((content[: last + 1], said))
-        for end, said in ends:
-            try:
-                return decoder.decode(end + b"]"), said
-            except msgspec.DecodeError:
-                continue
-        raise error from None
 
 
 def fits(time: float | None) -> bool:
@@ -134,6 +108,11 @@ def late(events: Sequence[ChromeEvent], place: str) -> Iterator[Fault]:
         if event.ph == "X" and max(abs(event.ts or 0.0), abs(event.dur or 0.0)) > _LATEST:
             detail = f"Event {i}: ts and dur must be at most 2^53 us."
             yield Fault(f"{place}/{i}", FaultCode.OUT_OF_RANGE, detail)
+
+
+def last_start(events: Sequence[ChromeEvent]) -> float | None:
+    """Return when the last complete event of a file began [us]; None where there is none."""
+    return next((e.start for e in reversed(events) if e.ph == "X" and e.ts is not None), None)
 
 
 def _misfit(message: str, place: str) -> Fault:

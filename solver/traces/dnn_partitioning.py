@@ -26,6 +26,7 @@ from solver.codes import FaultCode
 from solver.errors import Fault, InvalidTrace
 from solver.graph import first_of
 from solver.traces.files import SEEN, single_text
+from solver.traces.formats import TraceFormat, names
 from solver.traces.layer_graphs import ASSUMED, layer_of, trace_of
 from solver.traces.order import Edge, topological_order
 from solver.traces.trace import Trace, TraceOptions
@@ -260,3 +261,19 @@ def _is_amount(value: Any) -> bool:
     if isinstance(value, bool) or not isinstance(value, int | float):
         return False
     return 0 <= value <= _MOST and math.isfinite(value)
+
+
+#: How it is told and read, and what is said of it.
+TRACE_FORMAT = TraceFormat(
+    name=FORMAT,
+    source="Layer graphs of msr-fiddle/dnn-partitioning: one file of JSON",
+    versions="that of NeurIPS 2020",
+    reads="times, pairs of nodes, edges",
+    assumes="parameters are memory less output",
+    refuses="inference, operator graphs, no edge sizes",
+    looks_like=looks_like,
+    read=read,
+    counted="values",
+    signs=names('"nodes"', '"edges"', '"isBackwardNode"', '"fpgaLatency"'),
+    is_graph=True,
+)

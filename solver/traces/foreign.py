@@ -1,6 +1,7 @@
 """What a file is that no reader takes, as far as its first bytes tell, and what to do with it."""
 
 from solver.calibration import measurements
+from solver.calibration.measurements.logs.pickled import BEGINS
 from solver.errors import InvalidMeasurements
 
 #: How files begin that hold others or are compressed, and what they are.
@@ -12,12 +13,15 @@ _BEGINS = (
     (b"BZh", "compressed by bzip2: unpack it, or pack it with gzip"),
     (b"\xfd7zXZ\x00", "compressed by xz: unpack it, or pack it with gzip"),
     (b"\x28\xb5\x2f\xfd", "compressed by zstd: unpack it, or pack it with gzip"),
-    (b"SQLite format 3\x00", "an SQLite database, as Nsight Systems exports: it is not read"),
+    (
+        b"SQLite format 3\x00",
+        "an SQLite database that Nsight Systems has not exported: it is not read",
+    ),
     (b"\x89HDF\r\n\x1a\n", "an HDF5 file: it is not read"),
 )
 #: Where a tar archive says that it is one.
 _TAR, _TAR_AT = b"ustar", 257
-#: A benchmark names its columns, or itself, within so many bytes.
+#: A log of launches names its columns, or itself, within so many bytes.
 _SEEN = 2**16
 
 
@@ -31,16 +35,19 @@ def description(content: bytes) -> str | None:
             return what
     if content[_TAR_AT:].startswith(_TAR):
         return "a tar archive: unpack it, and give the files in it"
-    if _is_benchmark(content[:_SEEN]):
+    if is_log(content):
         return (
-            "what a benchmark of collectives printed: 'interlace calibrate' reads it, and "
-            "--cost-model takes what that writes"
+            "a log of launches: 'interlace calibrate' reads it, and --cost-model takes it, or what "
+            "that writes"
         )
     return None
 
 
-def _is_benchmark(head: bytes) -> bool:
-    """Tell whether a text has the header of a benchmark; a mere table may be anything."""
+def is_log(content: bytes) -> bool:
+    """Tell whether a file is a log of launches; a mere table may be anything."""
+    head = content[:_SEEN]
+    if head.startswith(BEGINS):
+        return b"profiling_name" in head
     try:
         text = head.decode("utf-8", errors="strict" if len(head) < _SEEN else "ignore")
         return measurements.detect(text) != measurements.csv_table.FORMAT

@@ -16,6 +16,7 @@ from solver.errors import Fault, InvalidTrace
 from solver.graph import first_of
 from solver.limits import MAX_FAULTS_SOUGHT
 from solver.traces.files import SEEN, single_text
+from solver.traces.formats import TraceFormat, names
 from solver.traces.layer_graphs import ASSUMED, layer_of, trace_of
 from solver.traces.order import Edge, topological_order
 from solver.traces.trace import Trace, TraceOptions
@@ -126,3 +127,19 @@ def _node(number: int, description: str, fields: Sequence[str]) -> _StageNode | 
         numbers.append(value)
     forward, backward, size = numbers
     return _StageNode(number, description, forward, backward, round(size))
+
+
+#: How it is told and read, and what is said of it.
+TRACE_FORMAT = TraceFormat(
+    name=FORMAT,
+    source="PipeDream's `graph.txt`: one file",
+    versions="all, also DAPPLE's and files edited by hand",
+    reads="times, parameter bytes, edges",
+    assumes="passes in series, inputs dropped",
+    refuses="cycles, missing numbers",
+    looks_like=looks_like,
+    read=read,
+    counted="lines",
+    signs=names("forward_compute_time=", "backward_compute_time=", "parameter_size="),
+    is_graph=True,
+)

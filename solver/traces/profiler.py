@@ -1,12 +1,15 @@
 """Events as the profiler of TensorFlow and JAX, or a session's timeline, writes them."""
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import msgspec
 
 from solver.errors import InvalidTrace
 from solver.graph import first_of
-from solver.traces.chrome import ChromeEvent, ChromeFile, decode, json_of, late
+from solver.traces.chrome import ChromeEvent, ChromeFile, decode, json_of, last_start, late
+from solver.traces.cut_files import CutFile
 
 _NOTHING = msgspec.Raw(b"{}")
 
@@ -23,6 +26,10 @@ class ProfilerEvent(ChromeEvent):
         found = json_of(self.args)
         return found if isinstance(found, dict) else {}
 
+    def has(self, field: str) -> bool:
+        """Tell whether a field may be written beside it; quicker than reading them all."""
+        return field.encode() in bytes(self.args)
+
 
 _DECODER = msgspec.json.Decoder(ChromeFile[ProfilerEvent])
 
@@ -38,11 +45,20 @@ class Events(NamedTuple):
         Names by process.
     threads
         Names by process and thread.
+    cut
+        How the file was cut off; None where it was not.
+    until
+        When the last event began that a file which was cut off has [us]; None of others.
+    programs
+        HLO text of the collectives of each program, where the file has them.
     """
 
     events: list[ProfilerEvent]
     processes: dict[int | str | None, str]
     threads: dict[tuple[int | str | None, int | str | None], str]
+    cut: CutFile | None = None
+    until: float | None = None
+    programs: Mapping[str, list[str]] = MappingProxyType({})
 
 
 def parse(content: bytes, place: str) -> Events:
@@ -51,14 +67,15 @@ def parse(content: bytes, place: str) -> Events:
     Raises
     ------
     InvalidTrace
-        When it is empty, cut off, no JSON or no object of ``traceEvents``, or with every event of
-        which the time cannot be counted.
+        When it is empty, cut off before its first event, no JSON or no object of ``traceEvents``,
+        or with every event of which the time cannot be counted.
 
     Notes
     -----
     O(bytes).
     """
-    events = decode(content, place, _DECODER)[0].trace_events
+    file, cut = decode(content, place, _DECODER)
+    events = file.trace_events
     faults = first_of(late(events, f"{place}/traceEvents"))
     if faults:
         raise InvalidTrace(faults)
@@ -71,4 +88,5 @@ def parse(content: bytes, place: str) -> Events:
                 processes[event.pid] = name
             elif isinstance(name, str):
                 threads[event.pid, event.tid] = name
-    return Events([event for event in events if event.name is not None], processes, threads)
+    called = [event for event in events if event.name is not None]
+    return Events(called, processes, threads, cut, last_start(called) if cut else None)

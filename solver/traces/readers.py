@@ -1,6 +1,6 @@
 """The readers by format name, and which of them a file is for."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from solver.codes import FaultCode
 from solver.errors import Fault, InvalidTrace
@@ -9,49 +9,50 @@ from solver.traces import (
     chakra,
     dlc,
     dnn_partitioning,
+    flexflow,
+    flight_recorder,
     foreign,
     horovod,
     kineto,
+    nsys,
     pipedream,
     pytorch_et,
+    schedule_simulator,
     tensorflow,
     xla,
 )
+from solver.traces.collecting import uncollected
 from solver.traces.files import places_of
+from solver.traces.formats import TraceFormat
+from solver.traces.nearest import nearest_said
 from solver.traces.trace import Reader, Trace, TraceOptions
-from solver.wording import must_be, one_of
+from solver.wording import must_be, one_of, shown
 
-#: The readers by format name, and what tells a file of theirs; add a reader here.
-READERS: dict[str, Reader] = {
-    pipedream.FORMAT: pipedream.read,
-    dnn_partitioning.FORMAT: dnn_partitioning.read,
-    astra_text.FORMAT: astra_text.read,
-    pytorch_et.FORMAT: pytorch_et.read,
-    horovod.FORMAT: horovod.read,
-    xla.FORMAT: xla.read,
-    tensorflow.FORMAT: tensorflow.read,
-    kineto.FORMAT: kineto.read,
-    chakra.FORMAT: chakra.read,
-    dlc.FORMAT: dlc.read,
-}
-_LOOKS: dict[str, Callable[[bytes], bool]] = {
-    pipedream.FORMAT: pipedream.looks_like,
-    dnn_partitioning.FORMAT: dnn_partitioning.looks_like,
-    astra_text.FORMAT: astra_text.looks_like,
-    pytorch_et.FORMAT: pytorch_et.looks_like,
-    horovod.FORMAT: horovod.looks_like,
-    xla.FORMAT: xla.looks_like,
-    tensorflow.FORMAT: tensorflow.looks_like,
-    kineto.FORMAT: kineto.looks_like,
-    dlc.FORMAT: dlc.looks_like,
-    chakra.FORMAT: chakra.looks_like,
-}
-#: Formats that are read together with others', first come first.
-_LEADING = ("pytorch_et",)
+#: The formats that are read, in the order in which a file is looked at; add a format here.
+FORMATS: tuple[TraceFormat, ...] = (
+    pipedream.TRACE_FORMAT,
+    dnn_partitioning.TRACE_FORMAT,
+    schedule_simulator.TRACE_FORMAT,
+    flexflow.TRACE_FORMAT,
+    astra_text.TRACE_FORMAT,
+    pytorch_et.TRACE_FORMAT,
+    flight_recorder.TRACE_FORMAT,
+    horovod.TRACE_FORMAT,
+    xla.TRACE_FORMAT,
+    tensorflow.TRACE_FORMAT,
+    kineto.TRACE_FORMAT,
+    nsys.TRACE_FORMAT,
+    dlc.TRACE_FORMAT,
+    chakra.TRACE_FORMAT,
+)
+#: The readers by format name.
+READERS: dict[str, Reader] = {form.name: form.read for form in FORMATS}
 
 
-def detect(files: Sequence[bytes]) -> str:
+def detect(files: Sequence[bytes], names: Sequence[str | None] = ()) -> str:
     """Tell the format of unpacked files: a key of :data:`READERS`.
+
+    ``names`` are what files are called where something is wrong with one.
 
     Raises
     ------
@@ -59,26 +60,33 @@ def detect(files: Sequence[bytes]) -> str:
         When there is none, or they are of several formats that do not go together.
     """
     places_of(files)
-    formats = [
-        next((name for name, looks in _LOOKS.items() if looks(file)), None) for file in files
-    ]
-    if horovod.FORMAT in formats:  # layers alone are no trace
-        formats = [
-            name or (horovod.FORMAT if horovod.is_layers(file) else None)
-            for name, file in zip(formats, files, strict=True)
-        ]
-    for i, name in enumerate(formats):
-        if name is None:
+    told = [next((form for form in FORMATS if form.looks_like(file)), None) for file in files]
+    for form in {form.name: form for form in told if form is not None}.values():
+        if form.is_beside is not None:  # alone such files are no trace
+            told = [
+                known or (form if form.is_beside(file) else None)
+                for known, file in zip(told, files, strict=True)
+            ]
+    for i, known in enumerate(told):
+        if known is None:
+            named = names[i] if i < len(names) else None
             which = f"File {i + 1}" if len(files) > 1 else "The file"
-            unknown = f"of none of the known formats: {', '.join(READERS)}"
-            detail = f"{which} is {foreign.description(files[i]) or unknown}."
+            which += f" ({shown(named)})" if named else ""
+            detail = f"{which} is {foreign.description(files[i]) or unknown(files[i])}."
             raise InvalidTrace([Fault("", FaultCode.WRONG_FORMAT, detail)])
-    names = [name for name in dict.fromkeys(formats) if name is not None]
-    leading = [name for name in _LEADING if name in names]
-    if len(names) > 1 and not leading:
-        detail = f"The files are of several formats: {', '.join(names)}."
+    formats = {form.name: form for form in told if form is not None}
+    leading = next((name for name, form in formats.items() if form.leads), None)
+    if len(formats) > 1 and leading is None:
+        detail = f"The files are of several formats: {', '.join(formats)}."
         raise InvalidTrace([Fault("", FaultCode.WRONG_FORMAT, detail)])
-    return (leading or names)[0]
+    return leading or next(iter(formats))
+
+
+def unknown(content: bytes) -> str:
+    """Say of what an unpacked file is none, and what comes nearest: it completes "The file is"."""
+    near = nearest_said(content, FORMATS)
+    said = f"of none of the known formats: {', '.join(READERS)}"
+    return f"{said}. {near.removesuffix('.')}" if near else said
 
 
 def read_trace(
@@ -99,4 +107,5 @@ def read_trace(
     if name not in READERS:
         detail = must_be("Format", one_of(READERS), name, READERS)
         raise InvalidTrace([Fault("/format", FaultCode.WRONG_FORMAT, detail)])
-    return READERS[name](files, options)
+    with uncollected():
+        return READERS[name](files, options)

@@ -3,9 +3,11 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from solver.arrivals.report import ArrivalReport
 from solver.graph import COMPUTE, Graph, Op
 from solver.traces.communication import Communication
 from solver.traces.dlc_report import DlcReport
+from solver.traces.unsized import UnsizedLaunches, unsized_said
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +34,9 @@ class Report:
         Ops of the graph.
     collectives
         Collectives of the graph, by kind.
+    unsized
+        Launches of the step that are communication of unknown bytes: they keep their recorded
+        time, and are not among the collectives.
     dropped
         One sentence for each thing left out.
     repaired
@@ -49,6 +54,8 @@ class Report:
         Where the time of communication went; None where the format does not tell.
     dlc
         What a DLC trace tells of phases, overheads and messages; None of other formats.
+    arrivals
+        Which rank comes late to its collectives; None where the files do not tell of two ranks.
     """
 
     format: str
@@ -56,6 +63,7 @@ class Report:
     step: int
     ops: int
     collectives: dict[str, Total]
+    unsized: tuple[UnsizedLaunches, ...] = ()
     dropped: tuple[str, ...] = ()
     repaired: tuple[str, ...] = ()
     assumed: tuple[str, ...] = ()
@@ -64,6 +72,7 @@ class Report:
     recorded_us: float | None = None
     communication: Communication | None = None
     dlc: DlcReport | None = None
+    arrivals: ArrivalReport | None = None
 
 
 def report_of(
@@ -74,6 +83,7 @@ def report_of(
     step: int = 0,
     ops: int = 0,
     collectives: dict[str, Total] | None = None,
+    unsized: Iterable[UnsizedLaunches] = (),
     dropped: Iterable[str] = (),
     repaired: Iterable[str] = (),
     assumed: Iterable[str] = (),
@@ -81,6 +91,7 @@ def report_of(
     measured_us: float | None = None,
     communication: Communication | None = None,
     dlc: DlcReport | None = None,
+    arrivals: ArrivalReport | None = None,
 ) -> Report:
     """Report of a graph, whose ops and collectives are counted.
 
@@ -92,24 +103,29 @@ def report_of(
         None where the files have none: then the counts are ``ops`` and ``collectives``.
     steps, step, ops, collectives, dropped, repaired, assumed, warnings
         As in a :class:`Report`; the time of the step is rounded to nanoseconds.
-    measured_us, communication, dlc
+    unsized
+        Likewise; of each there is a warning.
+    measured_us, communication, dlc, arrivals
         Likewise.
     """
     if graph is not None:
         ops, collectives = len(graph.ops), totals(graph.ops)
+    unsized = tuple(unsized)
     return Report(
         format=form,
         steps=steps,
         step=step,
         ops=ops,
         collectives=collectives or {},
+        unsized=unsized,
         dropped=tuple(dropped),
         repaired=tuple(repaired),
         assumed=tuple(assumed),
-        warnings=tuple(warnings),
+        warnings=(*warnings, *unsized_said(unsized)),
         measured_us=None if measured_us is None else round(measured_us, 3),
         communication=communication,
         dlc=dlc,
+        arrivals=arrivals,
     )
 
 

@@ -3,6 +3,7 @@
 from bisect import bisect_right
 from collections.abc import Sequence
 from heapq import heappop
+from math import inf
 from operator import attrgetter
 from typing import Protocol, TypeVar
 
@@ -28,6 +29,19 @@ _start = attrgetter("start")
 def length_of(spans: Sequence[Span]) -> float:
     """Return the time from the start of the first to the end of the last [us]."""
     return max(span.end for span in spans) - spans[0].start
+
+
+def line_times(spans: Sequence[Span]) -> list[float]:
+    """Return how long each of spans, by start, kept a line busy that runs one at a time [us].
+
+    One that began while another ran counts from its end.
+    """
+    times = []
+    at = -inf
+    for span in spans:
+        times.append(max(span.end - max(span.start, at), 0.0))
+        at = max(at, span.end)
+    return times
 
 
 def last_begun(spans: Sequence[S], at: float) -> S | None:

@@ -11,16 +11,16 @@ class StepOps(NamedTuple):
     Attributes
     ----------
     ops
-        Of the graph; collectives without bytes are not among them.
+        Of the graph.
     measured
-        Id and recorded time [us] of each collective, by start.
+        Id and recorded time [us] of each collective of known bytes, by start.
     unsized
-        Names of the collectives without bytes.
+        Name, kind and recorded time [us] of each collective without bytes.
     """
 
     ops: tuple[Op, ...]
     measured: tuple[tuple[str, float], ...]
-    unsized: tuple[str, ...] = ()
+    unsized: tuple[tuple[str, str, float], ...] = ()
 
 
 def numbered(name: str, seen: dict[str, int]) -> str:

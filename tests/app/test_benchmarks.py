@@ -261,7 +261,7 @@ OPEN = "The benchmark does not say its collective; it is one of all_gather, all_
         (
             "ar.log graph.json odd.log",
             [
-                "graph.json: The file is JSON, which no benchmark prints",
+                "graph.json: The file is JSON of no known log",
                 "odd.log: The file is not text: bad byte at 0.",
             ],
         ),

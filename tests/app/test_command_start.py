@@ -245,7 +245,7 @@ def test_a_file_of_another_kind_is_one_sentence(run: Run, tmp_path: Path) -> Non
             assert (done.returncode, done.stdout) == (1, "")
             [line] = done.stderr.splitlines()
             assert line.startswith(f"interlace: {file}: The file {looks}")
-            assert line.endswith(f"; it is neither JSON nor of a known format: {formats}.")
+            assert line.endswith(f"; it is no JSON, and of none of the known formats: {formats}.")
 
 
 def test_the_article_goes_with_the_format(run: Run, tmp_path: Path) -> None:

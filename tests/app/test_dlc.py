@@ -116,7 +116,8 @@ def test_what_is_refused(service: Service, content: bytes, expected: set[tuple[s
 
 def test_too_many_lines(monkeypatch: pytest.MonkeyPatch) -> None:
     content = (DATA / "dlc_w0.txt").read_bytes()
-    monkeypatch.setitem(traces._MOST_LINES, "dlc", content.count(b"\n"))
+    most = (content.count(b"\n"), (b"\n",))
+    monkeypatch.setitem(traces._MOST, "rows", most)
     assert read_files([content], "dlc", TraceOptions()).graph
     with pytest.raises(InvalidTrace) as caught:
         read_files([content + b"\n"], "dlc", TraceOptions())

@@ -9,6 +9,7 @@ import pytest
 
 from app.cli.files import GraphSource, read_plan
 from app.cli.rendering.plans import render
+from app.errors import InvalidRequest
 from app.reading.references import Library
 from app.reading.requests import read_body
 from app.reading.traces import read_files
@@ -29,6 +30,7 @@ from solver.graph import RecordedStep
 from solver.planning.plan import plan
 from solver.traces import TraceOptions
 from tests.app.test_trace_requests import two_streams
+from tests.kineto_events import sized, small, text
 
 SHARED = Path(__file__).parents[2] / "shared" / "data" / "kineto"
 if not SHARED.exists():
@@ -140,6 +142,51 @@ def test_a_graph_keeps_its_recording_as_text_and_as_json() -> None:
     graph, _ = imported()
     assert json.loads(graph_text(graph)) == graph_json(graph)
     assert graph.recorded == RecordedStep(**graph_json(graph)["recorded"])
+
+
+def too_fast() -> bytes:
+    """A trace of Kineto's of which the launches carry a terabyte in 20 us."""
+    content: bytes = text(small(sized(10**11), sized(2 * 10**11)))
+    return content
+
+
+def test_a_recording_that_is_unsound_claims_no_gain_however_it_is_asked_for() -> None:
+    found = told_by_all([too_fast()])
+    assert found == found[:1] * 4
+    (why,) = found[0].unsound
+    assert "No cost is given" in why
+    assert f"No gain is claimed: {why}" in found[0].sentences
+    read = TraceOptions("trace")
+    made = graph_out(read_files([too_fast()], None, read), read)
+    assert why in made.report.warnings
+    assert made.graph is not None
+    assert made.graph["recorded"]["unsound"] == [why]
+    answer = posting({"graph": made.graph, "cluster": made.cluster})
+    assert answer.headline is not None
+    assert {gain.verdict for gain in answer.headline.gains} == {"too_close"}
+    assert answer.headline.sentence.count("No gain is claimed") == 1
+    trace = read_files([too_fast()], None, read)
+    assert trace.graph is not None
+    assert json.loads(graph_text(trace.graph)) == graph_json(trace.graph)
+
+
+@pytest.mark.parametrize("unsound", [["x" * 1_001], ["x"] * 17, ["a\nb"], [7]])
+def test_reasons_of_a_posted_graph_are_few_short_and_plain(unsound: list[Any]) -> None:
+    graph, _ = imported()
+    body = {"graph": graph_json(graph) | {"recorded": {"unsound": unsound}}}
+    with pytest.raises(InvalidRequest):
+        posting(body)
+
+
+def test_measurements_faster_than_any_link_are_said() -> None:
+    """A gigabyte in half a millisecond, of two launches; over the fastest link it takes 0.56."""
+    samples = [(10**6, 100.0), (10**9, 500.0)]
+    (said,) = cost_model(CostModelRequest(samples=samples, fit="linear")).notes
+    assert said.startswith("1 of 2 launches of all_reduce are faster than the fastest known link")
+    (far,) = cost_model(CostModelRequest(samples=samples, workers=1_000, fit="linear")).notes
+    assert "12,800 Gbit/s" in far
+    samples[1] = (10**9, 600.0)
+    assert cost_model(CostModelRequest(samples=samples, fit="linear")).notes == []
 
 
 def test_measurements_give_a_model_that_says_how_well_it_fits() -> None:

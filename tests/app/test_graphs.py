@@ -114,7 +114,7 @@ BOMB = gzip.compress(bytes(2**29 + 1), 6, mtime=0)
 REFUSED: list[tuple[bytes, Json, set[tuple[str, str]]]] = [
     (b"", {}, {("", "empty")}),
     (b"hello", {}, {("", "wrong_format")}),
-    (b"PK\x03\x04 and more", {}, {("", "wrong_format")}),
+    (b"PK\x03\x04 and more", {}, {("", "truncated")}),
     (gzip.compress(PROFILE, mtime=0)[:-9], {}, {("", "truncated")}),
     (b"\x1f\x8b nothing of the kind", {}, {("", "not_gzip")}),
     (BOMB, {}, {("", "too_large")}),

@@ -162,7 +162,12 @@ def test_what_is_anothers_is_not_there(
 
 
 #: What computes an answer and keeps nothing.
-KEEPS_NOTHING = {"/v1/estimates", "/v1/predictions/scaling", "/v1/predictions/placements"}
+KEEPS_NOTHING = {
+    "/v1/estimates",
+    "/v1/exports/nccl-tuner",
+    "/v1/predictions/scaling",
+    "/v1/predictions/placements",
+}
 #: How the changes are called that a route makes; of all others as they are begun: made.
 CHANGES = {"cancel": "cancel", "steps": "report", "plans": "take over", "end": "end"}
 

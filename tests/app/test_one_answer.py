@@ -5,9 +5,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import TypeAdapter
 
 import interlace
+from app.reading.traces import read_files
+from app.services.graphs import graph_out
+from solver.errors import InterlaceError
+from solver.evidence.evidence import Evidence
 from solver.models import MODELS
+from solver.traces import TraceOptions
 from tests.app.command import Run
 from tests.app.test_evidence import posting
 from tests.conftest import SHARED
@@ -20,6 +26,22 @@ QUICK = ("two_layers", "vgg16", "resnet50")
 SLOW = [name for name in MODELS if name not in QUICK]
 
 GRAPHS = sorted((SHARED / "general").glob("*.json"))
+
+FOLDERS = ("kineto", "passing", "pipedream_graph", "dnn_partitioning", "astra_text_workload")
+
+#: Recordings with one iteration to plan; the rest of the folders is read by others' tests.
+TRACES = [
+    file
+    for folder in (
+        "kineto",
+        "passing",
+        "pipedream_graph",
+        "dnn_partitioning",
+        "astra_text_workload",
+    )
+    for file in sorted((SHARED / folder).rglob("*.*"))
+    if file.suffix in (".gz", ".json", ".txt")
+]
 
 
 def compared(answer: Any) -> dict[str, Any]:
@@ -55,7 +77,7 @@ def one_answer(run: Run, body: dict[str, Any]) -> dict[str, Any]:
 
 def of_model(run: Run, name: str) -> dict[str, Any]:
     body = json.loads(run("example", name).stdout)
-    return one_answer(run, {"graph": body["graph"], "cluster": CLUSTER})
+    return one_answer(run, {"graph": body["graph"], "cluster": body.get("cluster", CLUSTER)})
 
 
 @pytest.mark.parametrize("name", QUICK)
@@ -75,3 +97,32 @@ def test_every_model_has_one_answer(name: str, run: Run) -> None:
 def test_every_shared_graph_has_one_answer(file: Path, run: Run) -> None:
     body = json.loads(file.read_bytes())
     one_answer(run, {"graph": body["graph"], "cluster": body.get("cluster", CLUSTER)})
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("file", TRACES, ids=lambda file: file.name)
+def test_every_shared_trace_has_one_answer(file: Path, run: Run) -> None:
+    """Planned from its file by the command and in Python, and posted as it is imported."""
+    command = run("plan", str(file), "--json")
+    options = TraceOptions("trace")
+    imported = None
+    try:
+        imported = graph_out(read_files([file.read_bytes()], None, options), options)
+    except InterlaceError as error:
+        told = error.faults
+    if imported is None or imported.graph is None:
+        assert command.returncode != 0
+        with pytest.raises(InterlaceError) as refused:
+            interlace.plan(file)
+        assert imported is not None or refused.value.faults == told
+        return
+    assert command.returncode == 0, command.stderr
+    cluster = imported.cluster or CLUSTER
+    posted = compared(posting({"graph": imported.graph, "cluster": cluster}))
+    answer = compared(command.stdout)
+    if imported.cluster is None:  # the command says which it took
+        answer["warnings"] = posted["warnings"]
+    assert answer == posted
+    python = interlace.plan(file) if imported.cluster else interlace.plan(file, CLUSTER)
+    assert TypeAdapter(Evidence).dump_python(python.evidence, mode="json") == posted["evidence"]
+    assert python.iteration_time_us == posted["iteration_time_us"]

@@ -106,6 +106,17 @@ def test_what_is_assumed_is_said() -> None:
     assert "copy_speed_assumed" not in [w.code for w in solve(problem(request())).warnings]
 
 
+def test_an_option_that_makes_a_program_of_a_given_order_is_warned_of() -> None:
+    def warned(**options: bool) -> list[str]:
+        answer = solve(problem(two_layers(copy_gbps=1000, baselines=[], **options)))
+        assert answer.program
+        return [warning.pointer for warning in answer.warnings]
+
+    assert "/options/copy_gbps" in warned()
+    assert "/options/copy_gbps" not in warned(host_order=True)
+    assert "/options/copy_gbps" not in [w.pointer for w in solve(problem(request())).warnings]
+
+
 def test_a_graph_goes_through_text_and_back() -> None:
     graph = problem(request()).graph
     assert json.loads(graph_text(graph)) == graph_json(graph)

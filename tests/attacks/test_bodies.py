@@ -66,6 +66,7 @@ def test_others_are_answered_meanwhile(attacked: Service, name: str) -> None:
 KINDS = {
     "/v1/cost-models": MAX_PLAIN_BYTES,
     "/v1/estimates": MAX_PLAIN_BYTES,
+    "/v1/exports/nccl-tuner": MAX_PLAIN_BYTES,
     "/v1/runs": MAX_RUN_BYTES,
     "/v1/runs/0/plans": MAX_RUN_BYTES,
     "/v1/runs/0/steps": MAX_REPORT_BYTES,

@@ -1,99 +1,86 @@
-"""Broken files through every reader, as they would be uploaded: no crash, no hang.
+"""Broken files through every reader, as they would be uploaded: no crash, how long and how large.
 
 Each seed takes a file (recorded or made by the project, or a real one of a folder given as
-argument), cuts it, flips bytes, repeats or drops pieces, zips it half of the time, and lets the
+argument), cuts it, flips bytes, repeats or drops pieces, packs it half of the time, and lets the
 service's reader look at it, with and without a format. Anything but a graph or faults ends the
-script.
+script. Times are of the reading alone; memory is the most that Python held beyond the input, in a
+second pass over every tenth input.
 """
 
-import gzip
 import random
 import sys
 import time
+import tracemalloc
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 
 from app.reading.traces import read_files, recognised
 from solver.errors import InterlaceError
 from solver.traces import READERS, TraceOptions
-from tests.horovod_events import old, steps, text
+from tests import fuzzed_files
 
 COUNT = 10_000
-#: Longer files are cut first: time goes into breaking, not into reading [bytes].
-LONGEST = 200_000
-#: An input that takes longer counts as a hang [s].
-HANG = 10.0
-DATA = Path(__file__).parents[1] / "data"
-#: Files that the project could not record: Horovod's, of today and of 0.19.
-MADE = (text(steps(3)), old(steps(2)))
-#: Files that are read together: one is broken, the other whole.
-PAIR = ("jax_profile.json.gz", "jax_hlo.txt.gz")
+#: What an input may take [s], [bytes].
+LONG_S, LARGE_BYTES = 0.1, 200e6
 
 
-def sources(folder: Path | None) -> list[bytes]:
-    """Return whole files, unpacked."""
-    paths = [path for path in sorted(DATA.iterdir()) if path.suffix != ".py"]
-    if folder is not None:
-        paths += [path for path in sorted(folder.rglob("*")) if path.is_file()]
-    found = list(MADE)
-    for path in paths:
-        content = path.read_bytes()
-        found.append(gzip.decompress(content) if content[:2] == b"\x1f\x8b" else content)
-    return found
+def inputs(
+    seed: int, files: Sequence[bytes], pair: Sequence[bytes]
+) -> tuple[list[bytes], str | None, TraceOptions]:
+    """Return files to read, in which format, and what of them."""
+    draw = random.Random(seed)
+    chosen = draw.choice(files)
+    content = [fuzzed_files.mangled(chosen, draw)]
+    if chosen in pair:
+        content.append(pair[chosen == pair[0]])
+    elif draw.random() < 0.05:
+        content.append(fuzzed_files.mangled(draw.choice(files), draw))
+    form = draw.choice([None, recognised(chosen), draw.choice(list(READERS))])
+    return content, form, TraceOptions(step=draw.choice([None, 0, 3]))
 
 
-def mangled(content: bytes, draw: random.Random) -> bytes:
-    """Break a file in one way, or a few."""
-    start = draw.randrange(max(1, len(content) - LONGEST + 1)) if draw.random() < 0.1 else 0
-    broken = bytearray(content[start : start + LONGEST])
-    for _ in range(draw.choice([1, 1, 1, 2, 4])):
-        at = draw.randrange(len(broken) + 1)
-        size = draw.choice([1, 2, 8, 100, 5_000])
-        match draw.randrange(9):
-            case 0:
-                del broken[at:]
-            case 1:
-                del broken[at : at + size]
-            case 2:
-                broken[at:at] = broken[at : at + size] * draw.randrange(1, 4)
-            case 3:
-                broken[at : at + size] = draw.randbytes(min(size, 64))
-            case _:
-                words = [b"NaN", b"1e999", b"-1", b'""', b"{}", b"[", b"]", b"null", b"9" * 400]
-                words += [b"9" * 5_000, b"9," * 1_000, b"'a'=9," * 1_000]
-                broken[at:at] = draw.choice(words)
-    whole = bytes(broken)
-    if draw.random() < 0.5:
-        return whole
-    zipped = gzip.compress(whole, 1)
-    return zipped[: draw.randrange(len(zipped) + 1)] if draw.random() < 0.3 else zipped
+def outcome(content: Sequence[bytes], form: str | None, options: TraceOptions) -> str:
+    """Read files, and say how it ended."""
+    try:
+        return "graph" if read_files(content, form, options).graph else "report"
+    except InterlaceError as error:
+        return error.faults[0].code
 
 
 def main() -> None:
-    """Run, and print how inputs ended by code, and the slowest."""
-    files = sources(Path(sys.argv[1]) if len(sys.argv) > 1 else None)
-    pair = [gzip.decompress((DATA / name).read_bytes()) for name in PAIR]
+    """Run, and print how inputs ended by code, and what they took."""
+    folder = Path(sys.argv[1]) if len(sys.argv) > 1 else None
+    files = [*fuzzed_files.made(), *fuzzed_files.recorded(folder)]
+    pair = fuzzed_files.pair()
     ends: Counter[str] = Counter()
-    slowest = 0.0
+    times: list[tuple[float, int]] = []
     for seed in range(COUNT):
-        draw = random.Random(seed)
-        chosen = draw.choice(files)
-        content = [mangled(chosen, draw)]
-        if chosen in pair:
-            content = [mangled(chosen, draw), pair[chosen == pair[0]]]
-        elif draw.random() < 0.05:
-            content.append(mangled(draw.choice(files), draw))
-        form = draw.choice([None, recognised(chosen), draw.choice(list(READERS))])
-        began = time.perf_counter()
-        try:
-            trace = read_files(content, form, TraceOptions(step=draw.choice([None, 0, 3])))
-            ends["graph" if trace.graph else "report"] += 1
-        except InterlaceError as error:
-            ends[error.faults[0].code] += 1
-        took = time.perf_counter() - began
-        slowest = max(slowest, took)
-        assert took < HANG, f"seed {seed} took {took:.1f} s"
-    print(f"{COUNT:,} inputs of {len(files)} files; slowest {slowest:.2f} s")
+        asked = inputs(seed, files, pair)
+        began = time.process_time()
+        ends[outcome(*asked)] += 1
+        times.append((time.process_time() - began, seed))
+    times.sort()
+    (slowest, slow_seed), late = times[-1], sum(took > LONG_S for took, _ in times)
+    tracemalloc.start()
+    peaks = []
+    for seed in range(0, COUNT, 10):
+        asked = inputs(seed, files, pair)
+        tracemalloc.reset_peak()
+        before, _ = tracemalloc.get_traced_memory()
+        outcome(*asked)
+        peaks.append((tracemalloc.get_traced_memory()[1] - before, seed))
+    peaks.sort()
+    print(f"{COUNT:,} inputs of {len(files)} files, 0 crashes")
+    print(
+        f"CPU: median {1e3 * times[COUNT // 2][0]:.1f} ms, slowest {slowest:.2f} s (seed "
+        f"{slow_seed}), {late:,} above {LONG_S:g} s"
+    )
+    large = sum(peak > LARGE_BYTES for peak, _ in peaks)
+    print(
+        f"memory: median {peaks[len(peaks) // 2][0] / 1e6:.1f} MB, largest {peaks[-1][0] / 1e6:.0f}"
+        f" MB (seed {peaks[-1][1]}), {large:,} of {len(peaks):,} above {LARGE_BYTES / 1e6:.0f} MB"
+    )
     for code, count in ends.most_common():
         print(f"  {count:>6,}  {code}")
 

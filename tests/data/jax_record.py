@@ -2,7 +2,8 @@
 
 Usage: ``python tests/data/jax_record.py FOLDER`` writes ``jax_profile.json.gz``, three steps of a
 network of two layers on four devices as ``jax.profiler`` writes them, and ``jax_hlo.txt.gz``, the
-program's HLO text.
+program's HLO text. ``jax_planes.xplane.pb.gz`` and ``jax_planes.json.gz`` are two steps more in
+both forms, without Python's calls.
 """
 
 import gzip
@@ -41,13 +42,27 @@ def record(folder):
     text = re.sub(r"\n(FileNames|FunctionNames|FileLocations|StackFrames)\n(?:.+\n)+", "", text)
     (folder / "jax_hlo.txt.gz").write_bytes(gzip.compress(text.encode(), 9, mtime=0))
     weights = jax.block_until_ready(step(weights, x))
+    every = jax.profiler.ProfileOptions()
+    profile(folder, lambda: run(weights, x, 3), every, {"jax_profile.json.gz": "*.trace.json.gz"})
+    bare = jax.profiler.ProfileOptions()
+    bare.python_tracer_level = 0
+    forms = {"jax_planes.xplane.pb.gz": "*.xplane.pb", "jax_planes.json.gz": "*.trace.json.gz"}
+    profile(folder, lambda: run(weights, x, 2), bare, forms)
+
+
+def run(weights, x, steps):
+    for _ in range(steps):
+        weights = jax.block_until_ready(step(weights, x))
+
+
+def profile(folder, call, options, forms):
     with tempfile.TemporaryDirectory() as logs:
-        with jax.profiler.trace(logs):
-            for _ in range(3):
-                weights = jax.block_until_ready(step(weights, x))
-        found = next(Path(logs).rglob("*.trace.json.gz")).read_bytes()
-    packed = gzip.compress(gzip.decompress(found), 9, mtime=0)
-    (folder / "jax_profile.json.gz").write_bytes(packed)
+        with jax.profiler.trace(logs, profiler_options=options):
+            call()
+        for name, pattern in forms.items():
+            found = next(Path(logs).rglob(pattern)).read_bytes()
+            found = gzip.decompress(found) if pattern.endswith(".gz") else found
+            (folder / name).write_bytes(gzip.compress(found, 9, mtime=0))
 
 
 if __name__ == "__main__":

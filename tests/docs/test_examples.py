@@ -19,6 +19,7 @@ from tests.app.compiled import COMPILED
 from tests.app.service import Service, two_layers
 from tests.docs.blocks import ROOT, Block, blocks_of, pages
 from tests.horovod_events import steps, text
+from tests.nsys_bytes import Export, step
 
 #: The addresses that examples name.
 _ADDRESS = re.compile(r"(?:localhost|127\.0\.0\.1|planner):8000")
@@ -64,6 +65,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     shutil.copy(_DATA / "kineto_parameters.json", tmp_path / "parameters.json")
     shutil.copy(_DATA / "jax_profile.json.gz", tmp_path / "vm.trace.json.gz")
     shutil.copy(_DATA / "jax_hlo.txt.gz", tmp_path / "module.txt")
+    shutil.copy(_DATA / "jax_planes.xplane.pb.gz", tmp_path / "vm.xplane.pb")
+    (tmp_path / "report.sqlite").write_bytes(step(Export()).bytes)
     shutil.copy(_DATA / "tensorflow_timeline.json.gz", tmp_path / "session.json")
     (tmp_path / "timeline.json").write_bytes(text(steps(3)))
     (tmp_path / "layers.json").write_text(json.dumps({"layers": _NET}))

@@ -312,3 +312,16 @@ def test_an_address_that_names_nothing_known_still_shows_a_timeline(page: Page, 
     timeline.focus()
     page.keyboard.press("+")
     expect(page).to_have_url(re.compile(r"[?&]t=\d"))
+
+
+def test_a_robust_plan_says_what_it_takes_where_costs_are_off(page: Page, service: Service) -> None:
+    body = service.client.get("/v1/examples/two_layers").json()
+    plan = planned(service, body | {"options": {"robust": "p95"}})
+    page.goto(f"/plans/{plan['id']}")
+    tables = page.locator("#doubts table")
+    expect(tables).to_have_count(2)
+    off, draws = tables.all()
+    expect(off.locator("tbody tr")).to_have_count(len(plan["off_calibration"]))
+    expect(off).to_contain_text(plan["off_calibration"][0]["name"])
+    expect(draws.locator("tbody tr")).to_have_count(2 + len(plan["robust"]["rivals"]))
+    assert breaches(page) == []

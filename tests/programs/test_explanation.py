@@ -9,6 +9,7 @@ import pytest
 from solver.bounds.status import FEASIBLE
 from solver.costs import Network
 from solver.costs.functions.affine import Affine
+from solver.evidence.bound import Bound
 from solver.graph import Buffer, Op, build
 from solver.programs.check import program_faults
 from solver.programs.execute import execute
@@ -21,7 +22,7 @@ from solver.programs.explanation.sentences import gib, more_memory, reason, summ
 from solver.programs.policies import POLICIES
 from solver.programs.problem import ProgramLimits, ProgramProblem, is_fusable
 from solver.programs.program import COMPUTE, LAUNCH, WAIT, HostStep, Program, with_waits
-from solver.programs.result import ProgramBound, ProgramPlan
+from solver.programs.result import ProgramPlan
 from solver.programs.timeline import program_trace
 from tests.programs.drawn import NO_LIMITS, drawn
 from tests.sampling import cases
@@ -102,9 +103,7 @@ def paper(limits=NO_LIMITS, order=None):
 
 
 def planned(problem, program, run):
-    return ProgramPlan(
-        problem, program, run, FEASIBLE, run.iteration_time, ProgramBound("path", 0.0), ()
-    )
+    return ProgramPlan(problem, program, run, FEASIBLE, run.iteration_time, Bound("path", 0.0), ())
 
 
 def test_on_paper_the_host_asks_late() -> None:

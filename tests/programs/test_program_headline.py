@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from solver.evidence.doubts import DOUBTS, doubted_graph, doubted_network
 from solver.graph import build
 from solver.programs.execute import execute
-from solver.programs.headline import program_headline
+from solver.programs.headline import program_comparison, program_headline
 from solver.programs.plan import ProgramOptions, plan
 from solver.programs.policies import POLICIES, program_of
 from solver.programs.policies.inductor import inductor
@@ -27,19 +27,22 @@ OPTIONS = ProgramOptions(baselines=(), time_limit_s=0.2)
 def test_the_gain_is_over_inductor_in_its_own_problem(seed):
     problem = small(seed, memory=False)
     planned = plan(problem, OPTIONS)
-    (gain,) = program_headline(planned).gains
+    compared = program_comparison(planned)
+    (gain,) = compared.headline.gains
     theirs = inductor(problem)
     ran = execute(problem, theirs)
     assert (gain.over, gain.barrier, gain.today_us) == ("inductor", None, ran.iteration_time)
     assert gain.plan_us == planned.run.iteration_time
     assert (gain.today_peak_bytes, gain.plan_peak_bytes) == (ran.peak_bytes, planned.run.peak_bytes)
-    others = []
+    others, rows = [], []
     for doubt in DOUBTS:
         costs = doubted_network(problem.network, doubt)
         other = replace(problem, graph=doubted_graph(problem.graph, doubt), network=costs)
         today, ours = (execute(other, each).iteration_time for each in (theirs, planned.program))
+        rows.append((today, ours))
         if today:
             others.append(1 - ours / today)
+    assert [(row.today_us, row.plan_us) for row in compared.off_calibration] == rows
     assert gain.gain_low == pytest.approx(min(gain.gain, *others))
     assert gain.gain_high == pytest.approx(max(gain.gain, *others))
     if gain.verdict == "nothing":

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from solver.errors import InterlaceError, InvalidGraph, InvalidTrace
 from solver.graph import ALL_GATHER, ALL_REDUCE, BROADCAST, REDUCE_SCATTER
-from solver.traces import Total, TraceOptions, chakra
+from solver.traces import Sample, Total, TraceChannel, TraceOptions, chakra
 from solver.traces.chakra import codec as wire
 from solver.traces.contraction import contract, order_nodes
 from tests.chakra_bytes import file, node, number, text, varint
@@ -56,8 +56,61 @@ def test_a_file_of_kernels_by_hand():
     assert (report.format, report.steps, report.step, report.ops) == ("chakra", 1, 0, 7)
     assert report.collectives == {ALL_REDUCE: Total(2, 150)}
     assert report.dropped == ("1 metadata nodes",)
-    assert report.repaired == report.assumed == report.warnings == ()
+    assert report.repaired == report.warnings == ()
+    assert report.assumed == (
+        "1 collective has no duration of its own: launches cost what the others took.",
+    )
     assert trace.measured == (("g2", 7.0),)
+    assert trace.samples == (Sample("network", ALL_REDUCE, 100, 7.0),)
+    assert trace.channels == (TraceChannel("network", None, "no group is written"),)
+
+
+@pytest.mark.parametrize("called", [None, "c10d::allreduce_", "nccl:all_reduce"])
+def test_what_has_no_durations_of_launches_says_so_first(called):
+    """A call on the CPU has the duration of the call."""
+    sent = {"us": 9, "name": called, **SUM, "is_cpu_op": True} if called else SUM
+    trace = read(
+        file(
+            node(1, COMP, 20, outer=[7], stream=1),
+            node(2, COLL, outer=[8], **sent),
+            node(3, COMP, 30, outer=[9], stream=1),
+        )
+    )
+    assert trace.report.assumed[0] == (
+        "No collective has a duration of its own: the file does not tell what launches cost."
+    )
+    assert len(trace.report.assumed) == 3
+    assert trace.samples == trace.measured == ()
+
+
+def test_launches_of_all_steps_tell_the_cost():
+    steps = [node(10 * k, 1, name=f"ProfilerStep#{k}") for k in (1, 2)]
+    run = [
+        one
+        for k in (1, 2)
+        for one in (
+            node(10 * k + 1, COMP, 20),
+            node(10 * k + 2, COLL, 7 * k, after=[10 * k + 1], channel="tp", **SUM),
+        )
+    ]
+    trace = read(file(*steps, *run), step=0)
+    assert trace.samples == tuple(Sample("tp", ALL_REDUCE, 100, time) for time in (7.0, 14.0))
+    assert [channel.name for channel in trace.channels] == ["tp"]
+
+
+def test_calls_of_a_library_of_gpus_without_any_kernel_are_refused():
+    """All that takes time is on the CPU; gloo's own calls are right as they are."""
+
+    def called(name):
+        return file(
+            node(1, COMP, 20, is_cpu_op=True, tid=1),
+            node(2, COLL, 7, after=[1], name=name, **{**SUM, "is_cpu_op": True}),
+        )
+
+    with pytest.raises(InvalidTrace) as caught:
+        read(called("nccl:all_reduce"))
+    assert [fault.code for fault in caught.value.faults] == ["no_kernels"]
+    assert read(called("gloo:all_reduce")).samples == (Sample("network", ALL_REDUCE, 100, 7.0),)
 
 
 def profiled(*more):
@@ -110,7 +163,7 @@ def test_launches_decide_where_nothing_joins_compute_and_collectives():
 
 def test_one_edge_between_compute_and_collective_is_believed():
     trace = read(profiled(node(10, COLL, after=[9], outer=[1], name="last", **SUM)))
-    assert trace.report.assumed == ()
+    assert len(trace.report.assumed) == 1  # of the one without duration
     assert trace.graph.ops[-1].after == ("k 9",)
     assert trace.graph.ops[1].after == ()
 

@@ -11,6 +11,7 @@ from scipy.optimize import lsq_linear
 from solver.calibration.channels import SPREAD, fit_channel, usable
 from solver.calibration.short_launches import FAR, without_short
 from solver.costs.cluster import ASSUMED_STARTUP_US
+from solver.costs.fastest_links import least_us_per_byte
 from solver.limits import MAX_BYTES, MAX_DURATION_US
 
 #: Steps and passes of a ring of n workers, written down again: MODEL.md section 2.
@@ -110,7 +111,7 @@ def test_time_has_no_unit_and_order_no_meaning(samples, workers, factor):
         fits, fit_channel(longer, workers), fit_channel(turned, workers), strict=True
     ):
         assert other.line.us_per_byte == pytest.approx(fit.line.us_per_byte, rel=1e-6)
-        if fit.basis == "assumed_startup" == scaled.basis:
+        if fit.basis == scaled.basis and fit.basis in {"assumed_startup", "fastest_link"}:
             continue  # what is assumed is a time
         assume(fit.basis == scaled.basis)
         assert scaled.line.startup_us == pytest.approx(factor * fit.line.startup_us, abs=1e-6)
@@ -139,6 +140,31 @@ def test_a_ring_is_found_again(startup, gbps, kinds, workers):
         assert fit.line.us_per_byte == pytest.approx(per_byte[fit.kind], rel=1e-6)
         assert fit.basis == ("own_sizes" if fit.kind == kinds[0] else "shared_bandwidth")
         assert fit.worst < 1e-6
+
+
+def test_short_launches_alone_tell_no_bandwidth():
+    """From 8 to 16 bytes a launch takes 0.1 ns longer: 640 Gbit/s; 0.001 ns are no link's."""
+    [fit] = fit_channel({"all_reduce": [(8, 10.0), (16, 10.0001)] * 3}, 2)
+    assert fit.basis == "own_sizes"
+    assert fit.line.us_per_byte == pytest.approx(1e-4 / 8)
+    [fit] = fit_channel({"all_reduce": [(8, 10.0), (16, 10.000001)] * 3}, 2)
+    assert (fit.basis, fit.line.us_per_byte) == ("fastest_link", 1 / (125.0 * 14_400))
+    assert fit.line.startup_us == pytest.approx(10.0, rel=1e-5)
+    assert fit.worst < 1e-5
+
+
+@pytest.mark.parametrize(
+    ("workers", "kind", "gbps"),
+    [
+        (8, "all_reduce", 14_400.0),  # switches that add: each byte passes a link once
+        (8, "all_gather", 14_400.0 * 8 / 7),
+        (8, "broadcast", 14_400.0),
+        (576, "broadcast", 14_400.0),
+        (577, "broadcast", 12_800.0),  # no NVLink connects as many
+    ],
+)
+def test_no_byte_is_faster_than_the_fastest_link(workers, kind, gbps):
+    assert least_us_per_byte(workers, kind) == pytest.approx(1 / (125.0 * gbps))
 
 
 def test_one_size_is_split_by_an_assumed_start_up():

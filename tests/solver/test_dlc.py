@@ -510,7 +510,9 @@ SERVERS = ROW.replace("Push_Send_Worker", "Push_Send_Server").replace("s0", "w0"
         # neither a message nor a set-up row
         (f"{ROW}\nhello", [("/2", "wrong_format")]),
         # columns missing, not numbers, negative, too large
-        (ROW.replace("\t-1", ""), [("/1", "wrong_format")]),
+        (ROW.replace("\t-1", "\n"), [("/1", "wrong_format")]),
+        # cut off in its first message
+        (ROW.replace("\t-1", ""), [("", "wrong_format")]),
         (ROW.replace("\t9", "\tx"), [("/1", "wrong_format")]),
         (ROW.replace("\t9", "\t-9"), [("/1", "wrong_format")]),
         (ROW.replace("\t9", "\t" + 19 * "9"), [("/1", "wrong_format")]),

@@ -11,9 +11,10 @@ from solver.calibration.channels import fit_channel
 from solver.calibration.spread import spread_of
 from solver.costs import Affine, Cluster, CostError, alike, cost_error_of, network_of
 from solver.costs.cost_error import weighted
-from solver.evidence.evidence import FitError, evidence_of
+from solver.evidence.evidence import FitError, evidence_of, stated_evidence
 from solver.graph import COMPUTE, NETWORK, Op, RecordedStep, build, with_barrier
 from solver.graph.compact import compact
+from solver.planning.headline import headline
 from solver.planning.plan import Options, plan
 from solver.programs.plan import ProgramOptions
 from solver.programs.plan import plan as plan_program
@@ -69,6 +70,23 @@ def test_the_largest_of_what_is_off_counts(recorded, error, trust):
     graph = build("step", OPS, recorded=recorded)
     found = plan(graph, on(network=error) if error else alike(COST)).evidence
     assert found.trust_below == (trust if trust is None else pytest.approx(trust))
+
+
+def test_an_unsound_recording_carries_no_gain():
+    """Not of a plan, of a changed graph or of a merged one, whatever the costs are."""
+    why = "It takes 9 us; simulated it takes 75 us."
+    graph = build("step", OPS, recorded=RecordedStep(75.0, 9.0, unsound=(why,)))
+    for one in (graph, compact(graph), apply_changes(graph, [Change("b", duration_factor=2.0)])):
+        planned = plan(one, alike(COST))
+        assert planned.evidence.unsound == (why,)
+        assert f"No gain is claimed: {why}" in planned.evidence.sentences
+        assert not any("Trust no gain" in said for said in planned.evidence.sentences)
+        gains = headline(one, alike(COST), Options(), planned).gains
+        assert {gain.verdict for gain in gains} == {"too_close"}
+        assert {gain.why for gain in gains} == {f"No gain is claimed: {why}"}
+        changed = one.recorded.known_us is None
+        assert [gain.over for gain in gains][:1] == ["ddp" if changed else "recorded"]
+    assert stated_evidence(graph, "bandwidths").unsound == (why,)
 
 
 def test_nothing_measured_is_said_to_be_assumed():

@@ -37,6 +37,9 @@ def doubted(*gains):
         (100, (0.0,), {"headroom_high": 0.0, "trust_below": 0.031}, "too_close", "below 3.1 %."),
         (98.5, (0.01,), {"headroom_high": 0.016}, "worth_it", "It saves at least 1.0 %"),
         (110, (-0.2,), {}, "too_close", "less than 1.0 %"),
+        (50, (0.5,), {"unsound": ["It is off.", "Too."]}, "too_close", "claimed: It is off."),
+        (100, (0.0,), {"headroom_high": 0.0, "unsound": ["It is off."]}, "too_close", "is off."),
+        (50, (0.5,), {"unsound": ["It is off."], "unreachable": "No."}, "too_close", "is off."),
     ],
 )
 def test_verdicts(plan_us, gains, more, verdict, why):

@@ -3,9 +3,10 @@
 import pytest
 
 from solver.errors import InvalidTrace
-from solver.graph import ALL_GATHER, ALL_REDUCE, ALL_TO_ALL, COMPUTE, REDUCE_SCATTER
-from solver.traces import Total, TraceOptions, kineto
+from solver.graph import ALL_GATHER, ALL_REDUCE, ALL_TO_ALL, BROADCAST, COMPUTE, REDUCE_SCATTER
+from solver.traces import Total, TraceChannel, TraceOptions, kineto
 from solver.traces.kineto.communication_kernels import family_of, is_suspect
+from solver.traces.unsized import UnsizedLaunches
 from tests.kineto_events import GPU, MAIN, NCCL, STEP, kernel, note, op, sized, text
 
 
@@ -112,27 +113,42 @@ def nccl():
 
 
 @pytest.mark.parametrize(
-    ("name", "said"),
+    ("name", "kind"),
     [
-        # of a family, but no op around tells a size
-        ("void deep_ep::intranode::notify_dispatch<8>(...)", "communication (DeepEP in a node)"),
-        ("void deep_ep::internode_ll::combine<...>(...)", "communication (DeepEP between nodes)"),
-        ("multimem_all_reduce_kernel", "communication (PyTorch's symmetric memory)"),
-        ("void vllm::cross_device_reduce_1stage<half, 8>", "communication (vLLM's or SGLang's"),
-        ("hcom_broadcast__1", "communication (HCCL)"),
-        # of no family
-        ("my_fast_allreduce_v2", "looks like communication"),
-        ("nvshmemi_transfer_rma", "looks like communication"),
-        ("ucc_tl_mlx5_kernel", "looks like communication"),
-        ("Memcpy PtoP (Device -> Device)", "looks like communication"),
+        ("void deep_ep::intranode::notify_dispatch<8>(...)", ALL_TO_ALL),
+        ("void deep_ep::internode_ll::combine<...>(...)", ALL_TO_ALL),
+        ("multimem_all_reduce_kernel", ALL_REDUCE),
+        ("void vllm::cross_device_reduce_1stage<half, 8>", ALL_REDUCE),
+        ("hcom_broadcast__1", BROADCAST),
     ],
 )
-def test_what_is_not_understood_is_named_with_its_time(name, said):
+def test_a_family_without_sizes_is_communication_of_unknown_bytes(name, kind):
+    """No op around tells a size: it holds the line for its 18 us, as it did."""
+    trace = read(step(name, *nccl()))
+    assert trace.report.collectives == {ALL_REDUCE: Total(1, 100)}
+    assert trace.report.unsized == (UnsizedLaunches(name, kind, 1, 18.0),)
+    assert trace.report.measured_us == trace.report.recorded_us == 50.0
+    assert trace.channels == (TraceChannel("network", None, "the stream: no group is written"),)
+    with pytest.raises(InvalidTrace, match="1 of 1 collectives have no size") as caught:
+        read(step(name))
+    assert name in caught.value.faults[0].detail
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "my_fast_allreduce_v2",
+        "nvshmemi_transfer_rma",
+        "ucc_tl_mlx5_kernel",
+        "Memcpy PtoP (Device -> Device)",
+    ],
+)
+def test_what_is_not_understood_is_named_with_its_time(name):
     trace = read(step(name, *nccl()))
     assert trace.report.collectives == {ALL_REDUCE: Total(1, 100)}
     (line,) = [line for line in trace.report.warnings if "stays compute" in line]
     assert line.startswith(f"1 launches of {name}, 18.000 us in the whole file")
-    assert said in line
+    assert "looks like communication" in line
     with pytest.raises(InvalidTrace, match="No collective found") as caught:
         read(step(name))
     assert name in caught.value.faults[0].detail

@@ -298,12 +298,15 @@ def test_osu_kinds(title, kind, notes):
 
 def test_osu_prints_the_bytes_of_one_rank():
     text = osu([(4, 1.5), (1024, 3.5)], title="OSU MPI Allgather Latency Test v7.1")
-    with pytest.raises(InvalidMeasurements, match="prints the bytes of one rank of an all_gather"):
+    with pytest.raises(InvalidMeasurements, match=r"one rank of an all_gather.*--workers N"):
         read_measurements(text)
     found = read_measurements("mpirun -np 8 osu/osu_allgather\n" + text)
     assert (found.kind, found.workers) == ("all_gather", 8)
     assert found.samples == ((32, 1.5), (8192, 3.5))
-    assert found.notes == ("OSU prints the bytes of one of 8 ranks; samples have those of all.",)
+    note = "The file has the bytes of one of 8 ranks of an all_gather; samples have all."
+    assert found.notes == (note,)
+    asked = read_measurements(text, workers=8)
+    assert (asked.workers, asked.samples, asked.notes) == (8, found.samples, (note,))
 
 
 def on(count, host="node1", device="NVIDIA A100-SXM4-80GB"):

@@ -165,8 +165,8 @@ def test_the_middle_step_or_the_one_asked_for(step, took):
     ("content", "code"),
     [
         # no JSON, cut off, nested too deeply, another shape
-        (b"", "wrong_format"),
-        (two_steps()[:-20], "wrong_format"),
+        (b"", "truncated"),
+        (two_steps()[:100], "truncated"),
         (b'{"schema": "1", "nodes": ' + b"[" * 100_000, "wrong_format"),
         (b'{"schema": "1.0.1", "nodes": [{"id": "x", "name": ""}]}', "wrong_format"),
         (b'{"schema": "\xff", "nodes": []}', "wrong_format"),
@@ -285,6 +285,18 @@ def test_a_profile_that_has_sizes_keeps_them():
     assert "not of the same run" in other.report.warnings[-1]
 
 
+def test_a_profile_that_lacks_some_sizes_gets_them():
+    """Of a file of another run it keeps what it has, and the other at its time."""
+    partly = profile(None, None, sizes=(10, None))
+    found = pytorch_et.read([SENT, partly], TraceOptions())
+    assert (sizes_of(found), found.report.unsized) == ([40, 80], ())
+    assert "call by call" in found.report.assumed[-1]
+    others = trace(summed(3, 2, 10), summed(4, 2, 20), summed(5, 2, 30))
+    kept = pytorch_et.read([others, partly], TraceOptions())
+    assert (sizes_of(kept), [each.launches for each in kept.report.unsized]) == ([40], [1])
+    assert "not of the same run" in kept.report.warnings[-1]
+
+
 def test_calls_are_matched_by_their_record_function_ids():
     """The execution trace began earlier and saw a call more, and the ids say which."""
     nodes = [(3, 31, 7), (4, 41, 10), (5, 51, 20)]
@@ -355,7 +367,7 @@ def test_a_library_that_writes_no_records():
             event["name"] = "nccl:all_reduce"
     copy = span("nccl:all_reduce", "gpu_user_annotation", 45, 20)
     content["traceEvents"].append(copy)
-    found = add_sizes(json.dumps(content).encode(), calls_of(SENT)[1])
+    found, _ = add_sizes(json.dumps(content).encode(), calls_of(SENT).calls)
     filled = [e["args"] for e in json.loads(found)["traceEvents"] if "In msg nelems" in e["args"]]
     assert [args["In msg nelems"] for args in filled] == [40, 80]
 

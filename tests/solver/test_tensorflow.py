@@ -8,10 +8,12 @@ import pytest
 from hypothesis import given, settings
 
 from solver.errors import InterlaceError, InvalidSteps, InvalidTrace
+from solver.graph import RecordedStep
 from solver.parameter_server.profiles import profiled_step
 from solver.parameter_server.steps import StepOp
 from solver.traces import Sample, Total, TraceOptions, detect, read_trace, tensorflow
 from solver.traces.profiled import ProfiledOp
+from solver.traces.unsized import UnsizedLaunches
 from tests.mangled import mangled
 from tests.sampling import cases
 
@@ -105,6 +107,15 @@ def test_a_session_by_hand():
     assert report.warnings[0].startswith("Rows of a step with parameter servers, and no graph")
 
 
+def test_ops_at_once_of_a_task_count_once():
+    """One from 35 to 45 beside those from 30 to 40 and from 41 to 48; servers have a line each."""
+    beside = [op(1, "beside", "MatMul", 35, 10), op(3, "there", "MatMul", 36, 10)]
+    found = read(text([*HEAD, *RUN, *beside]), parameters=(("w", 300),))
+    times = {row.id: row.duration_us for row in found.profiled[0] if row.origin is None}
+    assert (times["worker0 mul"], times["worker0 beside"]) == (10, 5)
+    assert (times["worker0 gradients/mul"], times["ps0 there"]) == (3, 10)
+
+
 def test_bytes_of_the_variable_that_is_read_or_updated():
     trace = read(text([*HEAD, *RUN]), parameters=(("w", 300),))
     sizes = {row.id: row.bytes for row in trace.profiled[0] if row.origin}
@@ -193,20 +204,30 @@ def test_collectives_are_a_graph():
     assert [(o.id, o.kind, o.duration_us, o.bytes, o.after) for o in trace.graph.ops] == [
         ("worker0 g1", "compute", 10, None, ()),
         ("worker0 sum1", "all_reduce", None, 400, ("worker0 g1",)),
+        ("worker0 host", "compute", 1, None, ("worker0 g1",)),
         ("worker0 g2", "compute", 20, None, ("worker0 g1",)),
-        ("worker0 sum2", "all_reduce", None, 800, ("worker0 g2",)),
+        ("worker0 host #2", "compute", 1, None, ("worker0 g2",)),
+        ("worker0 sum2", "all_reduce", None, 800, ("worker0 g2", "worker0 host #2")),
+        (
+            *("worker0 host #3", "compute", 4, None),
+            ("worker0 host #2", "worker0 sum1", "worker0 sum2"),
+        ),
         ("worker0 apply", "compute", 4, None, ("worker0 sum1", "worker0 sum2")),
     ]
     assert trace.report.collectives == {"all_reduce": Total(2, 1200)}
-    # g1 10, then sum1 30 and sum2 5 on the channel, then 4
-    assert (trace.report.measured_us, trace.report.recorded_us) == (54, 49)
+    # g1 10, then sum1 30 and sum2 5 on the channel (1 of the host between them is not), then 4 + 4
+    assert (trace.report.measured_us, trace.report.recorded_us) == (54, 53)
     assert trace.samples == (
         Sample("network", "all_reduce", 400, 30),
         Sample("network", "all_reduce", 800, 5),
     )
     given = read(text([*HEAD, *COLLECTIVE]), parameters=(("sum1", 400), ("sum2", 800)))
     assert given.graph.ops == trace.graph.ops
-    assert faults(text([*HEAD, *COLLECTIVE, *shows[:1]])) == [("", "no_sizes")]
+    assert faults(text([*HEAD, *COLLECTIVE])) == [("", "no_sizes")]
+    part = read(text([*HEAD, *COLLECTIVE, *shows[:1]]))
+    assert part.report.collectives == {"all_reduce": Total(1, 400)}
+    assert part.report.unsized == (UnsizedLaunches("sum2", "all_reduce", 1, 5),)
+    assert part.graph.ops[-1].after == ("worker0 sum1", "worker0 sum2")
 
 
 def test_a_reduce_scatter_shows_only_its_share():
@@ -313,10 +334,79 @@ def test_collectives_of_a_profile():
     assert [(o.id, o.after) for o in trace.graph.ops] == [
         ("worker0 g1", ()),
         ("worker0 sum", ("worker0 g1",)),
+        ("worker0 host", ("worker0 g1",)),
         ("worker0 g2", ("worker0 g1",)),
+        ("worker0 host #2", ("worker0 g2", "worker0 sum")),
         ("worker0 apply", ("worker0 g2", "worker0 sum")),
     ]
-    assert (trace.report.measured_us, trace.report.recorded_us) == (46, 45)
+    assert (trace.report.measured_us, trace.report.recorded_us) == (46, 46)
+
+
+def overlapping(*spans):
+    """Sums of 4 MB each, from when to when [us], of gradients that come one after another."""
+    events = [op(1, "g0", "MatMul", 0, 1000)]
+    for i, (start, end) in enumerate(spans):
+        events.append(op(1, f"sum{i}", "HorovodAllreduce", start, end - start, f"g{i}"))
+        events.append(op(1, f"g{i + 1}", "MatMul", 1000 * (i + 1), 1000, f"g{i}"))
+    last = max(end for _, end in spans)
+    events += [op(1, f"set{i}", "Assign", last + 10 * i, 10, f"sum{i}") for i in range(len(spans))]
+    return [*HEAD, *events, *(shown(2, f"sum{i}", 4_000_000) for i in range(len(spans)))]
+
+
+def test_ops_that_wait_for_the_channel_count_once():
+    """Four that end together, as Horovod's fusion does: the channel is held from 1.0 to 10.0 ms."""
+    trace = read(text(overlapping(*((1000 * i, 10_000) for i in range(1, 5)))))
+    assert (trace.report.measured_us, trace.report.recorded_us) == (10_040, 10_040)
+    assert [time for _, time in trace.measured] == [9_000, 0, 0, 0]
+    assert (trace.samples, trace.report.warnings) == ((), ())
+    assert trace.report.assumed[-1].startswith("4 launches overlap: their spans hold waiting")
+    assert trace.graph.recorded == RecordedStep(10_040, 10_040)
+
+
+def test_a_launch_that_ran_alone_tells_a_cost_beside_others():
+    """The first is over before the others begin; of these the one asked for later ends first."""
+    trace = read(text(overlapping((1000, 1900), (2000, 9_000), (3000, 5_000))))
+    assert [(name, time) for name, time in trace.measured] == [
+        ("worker0 sum0", 900),
+        ("worker0 sum2", 2_000),
+        ("worker0 sum1", 4_000),
+    ]
+    assert trace.samples == (Sample("network", "all_reduce", 4_000_000, 900),)
+    assert (trace.report.measured_us, trace.report.recorded_us) == (9_030, 9_030)
+
+
+def test_ops_of_several_threads_are_one_line():
+    """Two ops at once, of 10 and 6 us: the line is at work for 12 us."""
+    run = [
+        op(1, "g1", "MatMul", 0, 10),
+        op(1, "g2", "MatMul", 6, 6),
+        op(1, "g3", "MatMul", 7, 2),
+        op(1, "sum1", "CollectiveReduceV2", 12, 30, "g1", "g2", "g3"),
+    ]
+    trace = read(text([*HEAD, *run, shown(2, "sum1", 400_000)]))
+    assert [op.duration_us for op in trace.graph.ops] == [10, 2, 0, None]
+    assert (trace.report.measured_us, trace.report.recorded_us) == (42, 42)
+
+
+def test_a_gpu_without_kernels_is_refused():
+    """Its ops end when they are enqueued; with the kernel of one the timeline is one of a GPU."""
+    head = [*HEAD, process(5, f"{WORKER}/device:GPU:0 Compute")]
+    run = [{**event, "pid": 5} for event in COLLECTIVE]
+    sized = [shown(2, "sum1", 400), shown(2, "sum2", 800)]
+    assert faults(text([*head, *run, *sized])) == [("", "no_kernels")]
+    kernels = [process(7, "/device:GPU:0/stream:all Compute"), op(7, "sum1", "k", 10, 30)]
+    assert read(text([*head, *kernels, *run, *sized])).report.warnings == ()
+
+
+def test_a_profile_of_gpus_has_the_times_of_the_host():
+    run = [long("g1", "MatMul", 0, 10), long("sum", "CollectiveReduceV2", 10, 30, tid=9)]
+    found = read(text([*HOST, *run]), parameters=(("sum", 400),))
+    assert found.graph.recorded.unsound == ()
+    gpu = process(3, "/device:GPU:0 (Tesla V100)")
+    found = read(text([*HOST, gpu, *run]), parameters=(("sum", 400),))
+    (said,) = found.report.warnings
+    assert said.startswith("The profile is of GPUs, and ops have the times of the host's threads")
+    assert found.graph.recorded.unsound == (said,)
 
 
 def test_what_was_recorded():
@@ -374,6 +464,7 @@ def test_two_files_are_too_many():
 
 def test_detected():
     assert detect([text([*HEAD, *RUN])]) == "tensorflow"
+    assert detect([text([*HEAD[1:], *RUN])]) == "tensorflow"  # without memory
     assert detect([b"\xef\xbb\xbf" + text([*HOST])]) == "tensorflow"
     assert detect([b'{"metadata": {"highres-ticks": true}, "traceEvents": []}']) == "tensorflow"
     assert detect([b'{"traceEvents": []}']) == "kineto"

@@ -228,9 +228,11 @@ def test_a_run_on_gpus_by_hand():
         ("host", "compute", 1, None, ("gemm_fusion.1",)),
         ("fusion.2", "compute", 20, None, ("host",)),
         ("fusion.2 #2", "compute", 10, None, ("fusion.2",)),
-        ("psum.7", "reduce_scatter", None, 128, ("fusion.2 #2",)),  # 8 of 4 bytes on each of 4
-        ("fusion.3", "compute", 5, None, ("fusion.2 #2", "all-reduce-start.1", "psum.7")),
+        ("host #2", "compute", 1, None, ("fusion.2 #2",)),
+        ("psum.7", "reduce_scatter", None, 128, ("host #2",)),  # 8 of 4 bytes on each of 4
+        ("fusion.3", "compute", 5, None, ("host #2", "all-reduce-start.1", "psum.7")),
     ]
+    assert trace.report.recorded_us == trace.report.measured_us == 50
     assert trace.report.collectives == {
         "all_reduce": Total(1, 600),
         "reduce_scatter": Total(1, 128),
@@ -257,7 +259,10 @@ def test_parts_of_collectives_are_paired():
     ]
     names = ("all-reduce-start.1", "all-reduce-start.2", "all_reduce-start.3")
     trace = read(text(events), parameters=tuple((one, 8) for one in names))
-    assert trace.measured == ((names[0], 6), (names[1], 7), (names[2], 2))
+    # from 1 to 7, 2 to 9, 3 to 5: the channel carries one after another
+    assert trace.measured == ((names[2], 2), (names[0], 2), (names[1], 2))
+    assert trace.samples == ()
+    assert "3 launches overlap" in trace.report.assumed[-1]
 
 
 def test_ops_that_overlap_count_once():

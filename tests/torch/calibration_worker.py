@@ -34,8 +34,9 @@ def check(found: Calibration, kind: str, sizes: list[int]) -> None:
 
 def all_reduce(folder: Path, rank: int) -> None:
     found = calibrate(sizes=300_000, limit_s=60)
-    assert set(found.cluster) == {"workers", "algorithm", "table"}
-    assert (found.cluster["workers"], found.cluster["algorithm"]) == (2, "table")
+    assert set(found.cluster) == {"workers", "cost_model"}
+    measured = found.cluster["cost_model"]
+    assert (measured["workers"], measured["algorithm"]) == (2, "table")
     check(found, "all_reduce", sizes_up_to(300_000))
     assert found.notes[0] == "2 workers over gloo."
     assert found.seconds > 0
@@ -48,7 +49,7 @@ def other_kinds(folder: Path, rank: int) -> None:
     lacking = {kind for kind in kinds if f"gloo has no {kind}." in found.notes}
     assert lacking <= {"reduce_scatter"}  # before PyTorch 2.7
     assert set(found.tables) == kinds - lacking
-    assert set(found.cluster["tables"]) == kinds - lacking - {"all_reduce"}
+    assert set(found.cluster["cost_model"]["tables"]) == kinds - lacking - {"all_reduce"}
     for kind in found.tables:
         check(found, kind, sizes)
 

@@ -107,6 +107,11 @@ def test_a_fresh_table_has_each_size_as_measured():
     fresh = fresh_cluster(cluster, [(10_000, 2.0), (10_000, 2.2), (10_000, 9.0), (1_000_000, 3.0)])
     assert fresh["table"] == [[100, 22.0], [10_000, 44.0], [1_000_000, 360.0]]
     assert fresh_cluster(cluster, []) == cluster
+    measured = {"workers": 4, "cost_model": {**cluster, "spread": 0.1}}
+    assert fresh_cluster(measured, [(10_000, 2.0)])["cost_model"] == {
+        "table": [[100, 20.0], [10_000, 40.0], [1_000_000, 240.0]],
+        "spread": 0.1,
+    }
 
 
 def test_a_fresh_graph_has_the_measured_compute():

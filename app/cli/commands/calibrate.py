@@ -21,7 +21,7 @@ def calibrate(
         list[str],
         typer.Argument(
             metavar="FILE...",
-            help="What nccl-tests (all_reduce_perf, ...) or OSU printed, a CSV "
+            help="Logs of launches (nccl-tests, OSU, NCCL Inspector, ...), a CSV "
             "with a header such as size(B),time(us), or one of iteration times: "
             "model,workers,policy,time_us; - reads standard input.",
         ),
@@ -70,14 +70,18 @@ def calibrate(
     server: ServerUrl = None,
     json_: AsJson = False,
 ) -> None:
-    """Fit costs to a benchmark, or to iteration times.
+    """Fit costs to logs of launches, or to iteration times.
 
-    Say how far each fit is from them, and what they do not determine.
+    Say how far each fit is from them, and what they do not determine. Logs are what nccl-tests,
+    OSU, Intel MPI Benchmarks, oneCCL and mscclpp-test print, and what NCCL Inspector, PyTorch's
+    flight recorder and DeepSpeed's log_summary write.
 
     \b
     Examples:
       interlace calibrate nccl.log
       interlace calibrate nccl.log --json > model.json
+      interlace calibrate osu_allgather.txt --workers 16
+      interlace calibrate inspector/*.log
       interlace plan graph.json --cost-model model.json
       interlace calibrate nccl.log --server http://planner:8000
       interlace calibrate all_reduce.log all_gather.log reduce_scatter.log --json > model.json

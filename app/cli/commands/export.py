@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from app.cli.commands.calibrate import refuse
 from app.cli.failures import explaining
 from app.cli.field_options import completing
 from app.cli.options import (
@@ -23,14 +24,17 @@ from app.cli.options import (
     present,
     server_at,
 )
-from app.names import EXPORTS, POLICIES, PROGRAM_EXPORTS, PROGRAM_POLICIES
+from app.names import EXPORTS, POLICIES, PROGRAM_EXPORTS, PROGRAM_POLICIES, TUNERS
 from solver.wording import meant, one_of
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from app.cli.remote import Server
     from solver.exports import Export
 
-#: The formats that are written, of plans and of programs.
-FORMATS = tuple(dict.fromkeys((*EXPORTS, *PROGRAM_EXPORTS)))
+#: The formats that are written, of plans, of programs and of measured algorithms.
+FORMATS = tuple(dict.fromkeys((*EXPORTS, *PROGRAM_EXPORTS, *TUNERS)))
 
 #: Those whose optimizer steps after all gradients: what is planned for them is planned with that.
 _WITH_BARRIER = ("ddp", "deepspeed", "horovod")
@@ -64,6 +68,18 @@ def export(
     startup_us: StartupUs = None,
     compute_slowdown: ComputeSlowdown = None,
     barrier: Barrier = False,
+    kinds: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--kind",
+            metavar="[FILE=]KIND",
+            help="With nccl-tuner: collective of files that do not say theirs; may be repeated.",
+        ),
+    ] = None,
+    nodes: Annotated[
+        int | None,
+        typer.Option(min=1, help="With nccl-tuner: nodes that the rows are for.  [default: any]"),
+    ] = None,
     server: ServerUrl = None,
     out: Annotated[
         Path | None,
@@ -74,7 +90,8 @@ def export(
 ) -> None:
     """Write a plan or a policy's launches for another tool.
 
-    Say what that tool cannot express.
+    Say what that tool cannot express. With nccl-tuner each file is what a benchmark printed, as
+    ALGORITHM/PROTOCOL[/CHANNELS]=FILE, and the fastest of each size is written.
 
     \b
     Examples:
@@ -82,18 +99,35 @@ def export(
       interlace export graph.json --plan plan.json --format horovod --out horovod
       interlace export graph.json --policy ddp:bucket_cap_mb=50 --format chakra --out ddp50
       interlace export graph.json --format ddp --out ddp --server http://planner:8000
+      interlace export ring/simple/16=ring.log tree/ll/16=tree.log --format nccl-tuner --out tuner
     """
     if form not in FORMATS:
         raise typer.BadParameter(f"{one_of(FORMATS)}.{meant(form, FORMATS)}", param_hint="--format")
     if plan and policy:
         raise typer.BadParameter("a plan or a policy, not both", param_hint="--policy")
+    at = server_at(server)
+    if form in TUNERS:
+        beside = present(
+            step=step,
+            parameters=parameters,
+            rank=rank,
+            plan=plan,
+            policy=policy,
+            bandwidth_gbps=bandwidth_gbps,
+            startup_us=startup_us,
+            compute_slowdown=compute_slowdown,
+            barrier=barrier or None,
+        )
+        refuse(beside, form)
+        _tune(files, kinds or [], present(workers=workers, nodes=nodes), at, out)
+        return
+    refuse(present(kinds=kinds, nodes=nodes), form)
     from app.cli import flags
     from app.cli.files import GraphSource, read_plan, read_simulation
     from app.services.exports import check_format, exported, with_usual_barrier
     from app.services.plans import solve
     from app.services.simulations import run
 
-    at = server_at(server)
     cluster = flags.network(
         workers,
         bandwidth_gbps,
@@ -129,17 +163,40 @@ def export(
                 planned = at.plan(problem) if at else solve(problem)
                 given = planned.model_dump(mode="json")
             written = exported(problem, given, form)
-    texts = [each for each in written.files.values() if isinstance(each, str)]
-    if out is None and (len(written.files), len(texts)) != (1, 1):
-        detail = f"give a folder for {', '.join(written.files)}"
+    said = _said(written, "the policy's launches" if policy else "the plan")
+    _write(written.files, said, out)
+
+
+def _tune(
+    files: list[str],
+    kinds: list[str],
+    fields: dict[str, Any],
+    at: "Server | None",
+    out: Path | None,
+) -> None:
+    """Compare what algorithms of NCCL took, and write the fastest of each size."""
+    from app.cli.tuner_files import places_of, read_tuner
+    from app.services.tuners import run
+
+    with explaining(", ".join(files), fields, places_of(files)):
+        asked = read_tuner(files, kinds, fields)
+        answer = at.tuner(asked) if at else run(asked)
+    written = {file.name: file.text or "" for file in answer.files}
+    _write(written, "\n".join(answer.notes), out)
+
+
+def _write(files: "Mapping[str, str | bytes]", said: str, out: Path | None) -> None:
+    """Write files into a folder, or print the only one; say what there is to say of them."""
+    texts = [each for each in files.values() if isinstance(each, str)]
+    if out is None and (len(files), len(texts)) != (1, 1):
+        detail = f"give a folder for {', '.join(files)}"
         raise typer.BadParameter(detail, param_hint="--out")
     if out is None:
         print(texts[0])
     else:
         out.mkdir(parents=True, exist_ok=True)
-        for path, each in written.files.items():
+        for path, each in files.items():
             (out / path).write_bytes(each.encode() if isinstance(each, str) else each)
-    said = _said(written, "the policy's launches" if policy else "the plan")
     print(said, file=sys.stdout if out else sys.stderr)
 
 

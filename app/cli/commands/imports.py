@@ -27,7 +27,8 @@ def import_(
         list[str],
         typer.Argument(
             metavar="FILE...",
-            help="A trace, gzipped or not, or several of one recording; - reads standard input.",
+            help="A trace, or several of one recording; gzipped, in a .tar, .tar.gz or .zip, or "
+            "neither; - reads standard input.",
         ),
     ],
     form: Annotated[

@@ -63,6 +63,13 @@ def simulate(
         Path | None,
         typer.Option(metavar="PLAN", help="Instead of a policy: the JSON that plan --json prints."),
     ] = None,
+    ddp_log: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="LOG",
+            help="Beside what DDP measured of the job: its logging data (_get_ddp_logging_data()).",
+        ),
+    ] = None,
     jitter: Annotated[
         float | None, option("JitterBody.spread", note="0.1 is 10 %", metavar="SPREAD")
     ] = None,
@@ -102,6 +109,7 @@ def simulate(
     \b
     Examples:
       interlace simulate graph.json --policy ddp
+      interlace simulate graph.json --policy ddp --ddp-log ddp.json
       interlace simulate graph.json --policy horovod:cycle_time_us=5000 --barrier
       interlace simulate graph.json --plan plan.json --jitter 0.1 --rival ddp
       interlace simulate compiled.json.gz --policy inductor --memory-limit-gib 30
@@ -125,6 +133,7 @@ def simulate(
         extrapolate=extrapolate,
         compute_slowdown=compute_slowdown,
     )
+    measured = flags.ddp_times(ddp_log)
     policy = only(policies, "--policy")
     names, name, raw = contents(files)
     options = flags.program_options(copy_gbps, max_bucket_mib, max_under_way_mib)
@@ -152,3 +161,7 @@ def simulate(
         problem = read_simulation(source, fields)
         answer = at.simulate(problem) if at else run(problem)
     print(answer.model_dump_json(indent=1) if json_ else render(answer, problem.graph.name))
+    if measured:
+        from app.cli.rendering.ddp_times import beside
+
+        typer.echo(f"\n{beside(answer, measured)}", err=json_)

@@ -61,6 +61,15 @@ def rests_on(evidence: Evidence | None) -> Sequence[str]:
     return () if evidence is None else evidence.sentences
 
 
+def recorded(evidence: Evidence | None) -> Iterator[tuple[str, str, str, str]]:
+    """Yield the rows of a recorded step: measured, and simulated as you run it."""
+    if evidence is not None and evidence.recorded_us is not None:
+        yield time("as recorded", evidence.recorded_us, "measured")
+    if evidence is not None and evidence.recorded_simulated_us is not None:
+        remark = "as you run it, with the costs of this cluster"
+        yield time("as recorded, simulated", evidence.recorded_simulated_us, remark)
+
+
 def warnings(warned: Sequence[CostWarning]) -> Iterator[str]:
     """Say what an answer rests on that was not measured."""
     yield from (f"Warning: {warning.detail}" for warning in warned)

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from app.cli.rendering.clusters import channels, cost, place
 from app.cli.rendering.doubts import believed, off_calibration, robust
-from app.cli.rendering.explanations import cuts, limits, rests_on, warnings
+from app.cli.rendering.explanations import cuts, limits, recorded, rests_on, warnings
 from app.cli.rendering.figures import counted, percent
 from app.cli.rendering.headlines import headline
 from app.cli.rendering.page import Line, page
@@ -16,7 +16,6 @@ from app.cli.rendering.reports import source
 from app.cli.rendering.tables import shortened, table, time, times
 from app.schemas.plans import BaselineOut, BoundOut, PlanAnswer, TraceAnswer
 from solver.bounds.kinds import reason
-from solver.evidence.evidence import Evidence
 from solver.graph import ALL_REDUCE, NETWORK
 from solver.policies.choice import WHERE_NOT
 
@@ -65,7 +64,7 @@ def _times(answer: PlanAnswer) -> Iterator[Line]:
     yield "Time of one iteration"
     barrier = answer.request.options.barrier
     rows = [
-        *_recorded(answer.evidence),
+        *recorded(answer.evidence),
         *(_compared(baseline, barrier=barrier) for baseline in answer.baselines),
         time("this plan", answer.iteration_time_us, proven(answer)),
         time("lower bound", answer.lower_bound_us, _proof(answer.bound)),
@@ -76,15 +75,6 @@ def _times(answer: PlanAnswer) -> Iterator[Line]:
         (what, f"{100 * share:.2f}", "%", "") for what, share in shares.items() if share is not None
     ]
     yield times(rows)
-
-
-def _recorded(evidence: Evidence) -> Iterator[tuple[str, str, str, str]]:
-    """Yield the rows of a recorded step: measured, and simulated as you run it."""
-    if evidence.recorded_us is not None:
-        yield time("as recorded", evidence.recorded_us, "measured")
-    if evidence.recorded_simulated_us is not None:
-        remark = "as you run it, with the costs of this cluster"
-        yield time("as recorded, simulated", evidence.recorded_simulated_us, remark)
 
 
 def _compared(baseline: BaselineOut, *, barrier: bool) -> tuple[str, str, str, str]:

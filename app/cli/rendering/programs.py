@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from app.cli.rendering.channel_use import channel_rows
 from app.cli.rendering.clusters import channels, cost, place
-from app.cli.rendering.explanations import cuts, rests_on, warnings, what_if
+from app.cli.rendering.doubts import off_calibration
+from app.cli.rendering.explanations import cuts, recorded, rests_on, warnings, what_if
 from app.cli.rendering.figures import counted, percent
 from app.cli.rendering.headlines import headline
 from app.cli.rendering.page import Line, page
@@ -45,6 +46,7 @@ def program(answer: PlanAnswer, name: str) -> str:
         headline(answer.headline),
         rests_on(answer.evidence),
         _times(answer),
+        off_calibration(answer.off_calibration),
         _why(answer),
         _front(answer.front or []),
         _memory(answer.memory) if answer.memory else [],
@@ -83,6 +85,7 @@ def _times(answer: PlanAnswer) -> Iterator[Line]:
     remark = _and(_peak(answer.peak_bytes), proven(answer))
     limit = answer.memory.limit_bytes if answer.memory else None
     rows = [
+        *recorded(answer.evidence),
         *(_compared(each, limit) for each in answer.baselines),
         time("this program", answer.iteration_time_us, remark),
         time("lower bound", answer.lower_bound_us, _proof(answer)),
@@ -100,6 +103,7 @@ def _simulated_times(answer: "SimulationAnswer") -> Iterator[Line]:
     what = "the program given" if policy is None else _TITLES.get(policy.policy, policy.policy)
     yield "Time of one iteration"
     rows = [
+        *recorded(answer.evidence),
         time(what, answer.iteration_time_us, _peak(answer.peak_bytes)),
         time("compute alone", answer.compute_time_us, "with free communication"),
         time("exposed", answer.exposed_us, "what communication and copies add"),

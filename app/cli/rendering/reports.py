@@ -19,13 +19,17 @@ def source(report: Report | None) -> Iterator[str]:
         return
     count = sum(total.count for total in report.collectives.values())
     size = sum(total.bytes for total in report.collectives.values())
+    unsized = sum(each.launches for each in report.unsized)
+    more = f", {counted(unsized, 'launch', 'launches')} of unknown bytes" if unsized else ""
     article = "an" if report.format[0] in "aeioux" else "a"  # x is said "ex"
     yield (
         f"Read from {article} {report.format} file: {counted(report.ops, 'op')}, "
-        f"{counted(count, 'collective')}, {size / 1e6:.3f} MB"
+        f"{counted(count, 'collective')}, {size / 1e6:.3f} MB{more}"
     )
     if report.communication is not None:
         yield from _communication(report.communication)
+    if report.arrivals is not None:
+        yield from (f"  ranks: {line}" for line in report.arrivals.sentences)
     for what in ("dropped", "repaired", "assumed", "warnings"):
         yield from (f"  {what}: {line}" for line in getattr(report, what))
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from app.cli.rendering.channel_use import channel_rows
 from app.cli.rendering.clusters import channels, cost, place
-from app.cli.rendering.explanations import limits, rests_on, warnings
+from app.cli.rendering.explanations import limits, recorded, rests_on, warnings
 from app.cli.rendering.figures import counted
 from app.cli.rendering.page import Line, page
 from app.cli.rendering.policies import title_of, titled
@@ -43,6 +43,7 @@ def _head(answer: SimulationAnswer, name: str) -> Iterator[str]:
 
 def _times(answer: SimulationAnswer) -> Iterator[Line]:
     rows = [
+        *recorded(answer.evidence),
         time("one iteration", answer.iteration_time_us),
         time("compute alone", answer.compute_time_us, "with free communication"),
         time("exposed", answer.exposed_us, "what communication adds"),

@@ -71,7 +71,7 @@ class _Column:
     assumed: str | None = None
 
 
-def read(text: str) -> Measurements:
+def read(text: str) -> tuple[Measurements, ...]:
     """Read a table; a GB is 10^9 bytes and a GiB 2^30, a kB 1000 and a KiB 1024.
 
     Rows of 0 bytes or without a time are left out and noted; the time is size / algbw when the
@@ -92,7 +92,7 @@ def read(text: str) -> Measurements:
     selection = samples_of(_readings(header, separator, lines, workers))
     ranks = ranks_of(selection.readings, workers[0] if workers else None, None)
     assumed = tuple(column.assumed for column in header if column.assumed)
-    return Measurements(
+    run = Measurements(
         format=FORMAT,
         samples=selection.samples,
         workers=ranks.workers,
@@ -100,6 +100,7 @@ def read(text: str) -> Measurements:
         notes=(*assumed, *selection.notes, *ranks.notes),
         possible=ranks.possible,
     )
+    return (run,)
 
 
 def _header(

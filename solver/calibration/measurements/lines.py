@@ -26,6 +26,21 @@ _PREFIX_TOKENS = 4
 _PREFIX = re.compile(r"[:>\]]")
 
 
+#: What a launcher writes before a line, wherever its lines were glued together: ``[0]``,
+#: ``[1,0]<stdout>:``.
+_LAUNCHER = re.compile(r"\[\d{1,6}(?:,\d{1,6})?\](?:<std(?:out|err)>)?:?|<std(?:out|err)>:?")
+
+
+#: The same inside a row, which has no brackets and no colons of its own: also ``node3:``, ``0:``
+#: and a time of day, which is a column where nothing follows it.
+_IN_ROW = re.compile(
+    r"\[[^\[\]]{1,60}\]:?"
+    r"|(?:\d{4}-\d\d-\d\d[T ])?\d\d:\d\d:\d\d(?:[.,]\d{1,9})?Z?:?(?=\s*\S)"
+    r"|(?<=[\d\s])[A-Za-z][\w.-]{0,63}:(?=\s)|(?<=\s)\d{1,6}:(?=\s)",
+    re.ASCII,
+)
+
+
 _NUMBER = re.compile(r"[-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d{1,3})?", re.ASCII)
 
 
@@ -102,12 +117,20 @@ def is_count(token: str) -> bool:
     return token.isascii() and token.isdigit() and len(token) <= 25  # noqa: PLR2004
 
 
+def untagged(line: str) -> str:
+    """Return a line without ``[0]`` and ``[1,0]<stdout>:``, wherever a launcher put them."""
+    return _LAUNCHER.sub(" ", line) if "[" in line or "<std" in line else line
+
+
 def without_prefix(line: str) -> Iterator[list[str]]:
     """List what the tokens of a line may be without ``0:``, ``[1,0]<stdout>:``, ``host:``, a date.
 
-    The prefix is up to three tokens, or stands before the first one without a space. A line of
-    more than :data:`MAX_COLUMNS` tokens is nothing.
+    The prefix is up to three tokens, or stands before the first one without a space. Tags of a
+    launcher are left out wherever they are. A line of more than :data:`MAX_COLUMNS` tokens is
+    nothing.
     """
+    line = untagged(line)
+    line = _IN_ROW.sub(" ", line) if "[" in line or ":" in line else line
     tokens = line.split(maxsplit=MAX_COLUMNS)
     if len(tokens) > MAX_COLUMNS:
         return

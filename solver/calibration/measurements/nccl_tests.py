@@ -2,13 +2,14 @@
 
 ``size count type redop [root] time algbw busbw error|#wrong`` with the last four twice, out of
 place and in place, both of which are samples. Newer versions add columns, which the header names.
-Sizes are those of the whole tensor, of an all-gather as of a reduce-scatter.
+Sizes are those of the whole tensor, of an all-gather as of a reduce-scatter. rccl-tests prints the
+same. mscclpp-test leaves type, redop and root out, and fills one of the two halves; its elements
+are int.
 """
 
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 from solver.calibration.measurements.lines import (
     SPEED_UNITS,
@@ -16,6 +17,7 @@ from solver.calibration.measurements.lines import (
     figure,
     is_count,
     lines_of,
+    untagged,
     without_prefix,
 )
 from solver.calibration.measurements.ranks import ranks_of
@@ -24,10 +26,15 @@ from solver.codes import FaultCode
 from solver.errors import Fault, InvalidMeasurements
 from solver.graph import ALL_GATHER, ALL_REDUCE, ALL_TO_ALL, BROADCAST, REDUCE_SCATTER
 
-FORMAT = "nccl_tests"
+FORMAT, MSCCLPP = "nccl_tests", "mscclpp"
 
 
-HEADER = re.compile(r"\bsize\s+count\s+type\b.{0,80}?\b(?:cpu)?time\s+algbw\b.*")
+HEADER = re.compile(r"\bsize\s+count\s+(?:type\b.{0,80}?\b)?(?:cpu)?time\s+algbw\b.*")
+
+
+#: A header of nccl-tests, and one of mscclpp-test.
+MARK = re.compile(r"\bsize\s+count\s+type\b.{0,80}?\b(?:cpu)?time\s+algbw\b")
+MSCCLPP_MARK = re.compile(r"\bsize\s+count\s+time\s+algbw\b")
 
 
 _UNIT = re.compile(r"\((ns|us|ms|s|GB/s|GiB/s|MB/s)\)")
@@ -40,12 +47,8 @@ _RANK = re.compile(
 )
 
 
-#: What begins a run, before its header.
-_BEGINS = re.compile(r"\bnThread\b|\bUsing devices\b|\bRank\s+\d|\b[a-z_]+_perf\b")
-
-
-#: What ends one, after its rows.
-_ENDS = re.compile(r"Out of bounds|Avg bus bandwidth|test concluded")
+#: Cells of the shortest row without a type: size, count, time, algbw, busbw.
+_UNTYPED = 5
 
 
 _PROGRAM = re.compile(r"\b([a-z_]+)_perf\b")
@@ -66,6 +69,10 @@ KINDS = {
     "scatter": "scatter",
     "sendrecv": "sendrecv",
     "hypercube": "hypercube",
+    "allreduce_test": ALL_REDUCE,
+    "allgather_test": ALL_GATHER,
+    "alltoall_test": ALL_TO_ALL,
+    "sendrecv_test": "sendrecv",
 }
 
 
@@ -78,43 +85,7 @@ _WIDTHS = {
 }
 
 
-class FileRun(NamedTuple):
-    """A run of a file: its text, and whether devices or a program stand before its header."""
-
-    text: str
-    is_headed: bool
-
-
-def pieces(text: str) -> list[FileRun]:
-    """Cut a file into its runs, each with empty lines in place of those before it.
-
-    A header behind rows begins a run, with the lines before it but for those that end the run
-    before. O(characters).
-    """
-    cuts: list[tuple[int, bool]] = []
-    has_rows = is_headed = False
-    last = 0
-    for number, line in lines_of(text):
-        if _row(line):
-            has_rows, last = True, number
-        elif HEADER.search(line):
-            if has_rows:
-                cuts.append((last, is_headed))
-            has_rows = is_headed = False
-        elif has_rows and not is_headed:
-            is_headed = bool(_BEGINS.search(line)) and not _ENDS.search(line)
-            last = last if is_headed else number
-    if not cuts:
-        return [FileRun(text, is_headed=True)]
-    lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
-    ends = [*(end for end, _ in cuts), len(lines)]
-    return [
-        FileRun("\n" * begin + "\n".join(lines[begin:end]), is_headed)
-        for (begin, is_headed), end in zip([(0, True), *cuts], ends, strict=True)
-    ]
-
-
-def read(text: str) -> Measurements:
+def run_of(text: str) -> Measurements:
     """Read the output of one run.
 
     Rows of 0 bytes, without a time, cut short, garbled, or with wrong elements are left out and
@@ -136,7 +107,7 @@ def read(text: str) -> Measurements:
     possible = _POSSIBLE[log.has_op, log.has_root] if "redop" in log.names else ()
     ranks = ranks_of(selection.readings, workers, kind, possible, shares)
     return Measurements(
-        format=FORMAT,
+        format=FORMAT if log.is_typed else MSCCLPP,
         samples=selection.samples,
         workers=ranks.workers,
         kind=ranks.kind,
@@ -180,8 +151,9 @@ class _NcclLog:
         InvalidMeasurements
             At the end, when no header was there.
         """
-        for number, line in lines_of(text):
-            row = _row(line)
+        for number, tagged in lines_of(text):
+            line = untagged(tagged)
+            row = row_of(line, is_typed=self.is_typed)
             if row and self.names:
                 yield from self._row(number, row)
             elif header := HEADER.search(line):
@@ -194,6 +166,11 @@ class _NcclLog:
         if not self.names:
             detail = "No header of nccl-tests found: a line with size, count, type, ..., time."
             raise InvalidMeasurements([Fault("", FaultCode.WRONG_FORMAT, detail)])
+
+    @property
+    def is_typed(self) -> bool:
+        """Whether rows name a type, as those of all but mscclpp-test."""
+        return not self.names or "type" in self.names
 
     def header(self) -> tuple[int | None, str | None, tuple[str, ...]]:
         """Ranks and collective that the lines name, and notes."""
@@ -216,16 +193,17 @@ class _NcclLog:
 
     def _row(self, number: int, row: list[str]) -> Iterator[Reading]:
         size = float(row[0])
-        if len(row) < len(self.names):
+        width = len(self.names) if self.is_typed else _UNTYPED
+        if len(row) < width:
             yield Reading(number, size, None, left_out="cut short")
             return
         cells = dict(zip(self.names, row, strict=False))
         self.has_op = cells.get("redop", "none") != "none"
         self.has_root = cells.get("root", "-1") != "-1"
         if size:
-            self.shares.add(_shares(cells))
+            self.shares.add(_shares(int(row[0]), int(row[1]), cells.get("type", "int")))
         for at, name in enumerate(self.names):
-            if name in {"time", "cputime"}:
+            if name in {"time", "cputime"} and at < len(row):
                 yield self._reading(
                     number, size, dict(zip(self.names[at : at + 4], row[at : at + 4], strict=False))
                 )
@@ -259,25 +237,25 @@ class _NcclLog:
                 self.programs[program] = None
 
 
-def _shares(cells: dict[str, str]) -> int | None:
+def _shares(size: int, count: int, type_: str) -> int | None:
     """Return in how many shares a row counts its bytes; None when that is no whole number."""
-    width, count = _WIDTHS.get(cells["type"]), int(cells["count"])
-    if width is None or not count or int(cells["size"]) % (count * width):
+    width = _WIDTHS.get(type_)
+    if width is None or not count or size % (count * width):
         return None
-    return int(cells["size"]) // (count * width)
+    return size // (count * width)
 
 
-def _row(line: str) -> list[str] | None:
+def row_of(line: str, *, is_typed: bool) -> list[str] | None:
     """Return the cells of a row without the launcher's prefix; None for another line.
 
-    A row starts with two whole numbers and the name of a type.
+    A row starts with two whole numbers and the name of a type, or a number where there are none.
     """
     for cells in without_prefix(line):
         if (
             len(cells) > 2  # noqa: PLR2004 - as said above
             and is_count(cells[0])
             and is_count(cells[1])
-            and _TYPE.fullmatch(cells[2])
+            and (_TYPE.fullmatch(cells[2]) if is_typed else figure(cells[2]))
         ):
             return cells
     return None

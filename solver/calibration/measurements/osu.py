@@ -1,7 +1,8 @@
 """OSU micro-benchmarks: ``osu_allreduce`` and its siblings of latency.
 
 ``# OSU MPI Allreduce Latency Test v7.1``, then ``# Size  Avg Latency(us)`` and rows of a size, the
-mean time and, with ``-f``, least and most time, percentiles and iterations.
+mean time and, with ``-f``, least and most time, percentiles and iterations. Of what does not block,
+as ``osu_iallreduce``, the time is that of ``Pure Comm.(us)``.
 """
 
 import re
@@ -27,10 +28,17 @@ FORMAT = "osu"
 TITLE = re.compile(r"\bOSU\b(.{1,80}) Test\b")
 
 
-HEADER = re.compile(r"\bSize\s.{0,20}Latency\s?\((ns|us|ms)\)")
+MARK = re.compile(
+    r"\bSize\s.{0,20}Latency\s?\((ns|us|ms)\)"
+    r"|\bSize\s+(?:Overall|Compute)\(us\).{0,200}Pure Comm\."
+)
 
 
-_RANKS = re.compile(r"(?:^|\s)(?:-np|-n|--np|--ntasks)[ =](\d{1,9})(?=\s)", re.ASCII)
+#: A column of what does not block: its name ends with its unit.
+_COLUMN = re.compile(r"\((?:us|%)\)")
+
+
+_RANKS = re.compile(r"(?:^|\s)(?:-np|-n|--np|--ntasks)[ =]?(\d{1,9})(?=\s)", re.ASCII)
 
 
 _VERDICTS = {"pass", "fail"}
@@ -57,6 +65,7 @@ class _OsuLog:
     """What the lines between the rows say."""
 
     unit: float | None = None
+    column: int = 1
     title: str = ""
     workers: int | None = None
 
@@ -71,7 +80,7 @@ class _OsuLog:
         for number, line in lines_of(text):
             row = _row(line) if self.unit is not None else None
             if row and self.unit is not None:
-                time = figure(row[1], self.unit) if len(row) > 1 else None
+                time = figure(row[self.column], self.unit) if len(row) > self.column else None
                 failed = row[-1].lower() == "fail"
                 yield Reading(number, float(row[0]), time, left_out="not valid" if failed else None)
             else:
@@ -84,8 +93,9 @@ class _OsuLog:
 
     def _note(self, line: str) -> None:
         """Keep what a line between the rows says."""
-        if header := HEADER.search(line):
-            self.unit = TIME_UNITS[header[1]]
+        if header := MARK.search(line):
+            self.unit = TIME_UNITS[header[1] or "us"]
+            self.column = 1 if header[1] else 1 + len(_COLUMN.findall(header[0]))
         elif title := TITLE.search(line):
             self.title = title[1].strip()
         launcher, program, _ = line.partition("osu_")
@@ -94,7 +104,7 @@ class _OsuLog:
             self.workers = workers if 1 <= workers <= MAX_WORKERS else None
 
 
-def read(text: str) -> Measurements:
+def read(text: str) -> tuple[Measurements, ...]:
     """Read the output of one run; the number of ranks comes from the command line, if it is there.
 
     Rows of 0 bytes, without a time, garbled or that failed validation are left out and noted.
@@ -113,27 +123,17 @@ def read(text: str) -> Measurements:
     notes = selection.notes
     words = log.title.lower().split()
     kind = next((KINDS[word] for word in words if word in KINDS), None)
-    samples = selection.samples
     if log.title and kind is None:
         notes += (f"The benchmark is OSU {log.title}, which is no collective of graphs.",)
-    if kind in _PER_RANK:
-        if log.workers is None:
-            detail = (
-                f"OSU prints the bytes of one rank of an {kind}; how many ranks ran is not said. "
-                "Keep the command line (mpirun -np N ... osu_...) in the file."
-            )
-            raise InvalidMeasurements([Fault("", FaultCode.MISSING_FIELD, detail)])
-        samples = tuple((size * log.workers, time) for size, time in samples)
-        notes += (
-            f"OSU prints the bytes of one of {log.workers} ranks; samples have those of all.",
-        )
-    return Measurements(
+    run = Measurements(
         format=FORMAT,
-        samples=samples,
+        samples=selection.samples,
         workers=log.workers,
         kind=kind,
         notes=notes,
+        is_per_rank=kind in _PER_RANK,
     )
+    return (run,)
 
 
 def _row(line: str) -> list[str] | None:

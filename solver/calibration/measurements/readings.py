@@ -76,6 +76,8 @@ class Measurements:
     possible
         Collectives that the columns allow, and busbw / algbw where no program is named; empty when
         they tell nothing.
+    is_per_rank
+        Whether the bytes of samples are those that one rank gives, and not those of all together.
     """
 
     format: str
@@ -86,6 +88,7 @@ class Measurements:
     hosts: tuple[str, ...] = ()
     devices: tuple[str, ...] = ()
     possible: tuple[str, ...] = ()
+    is_per_rank: bool = False
 
 
 def garbled_row(number: int, line: str) -> Iterator[Reading]:
@@ -112,10 +115,10 @@ class Selection(NamedTuple):
     notes: tuple[str, ...]
 
 
-def samples_of(readings: Iterable[Reading | Fault]) -> Selection:
+def samples_of(readings: Iterable[Reading | Fault], row: str = "Line") -> Selection:
     """Keep the readings that are samples, each with its time; the rest becomes notes.
 
-    A reader puts a fault in place of a row that is broken.
+    A reader puts a fault in place of a row that is broken. ``row`` is what one is called.
 
     Raises
     ------
@@ -137,7 +140,7 @@ def samples_of(readings: Iterable[Reading | Fault]) -> Selection:
             left = reading.left_out or (None if reading.time else "no time")
             if many > MAX_MEASURED_TIMES or (left is None and len(samples) == MAX_SAMPLES):
                 detail = (
-                    f"Line {reading.line}: too many; at most {MAX_SAMPLES:,} samples, and "
+                    f"{row} {reading.line}: too many; at most {MAX_SAMPLES:,} samples, and "
                     f"{MAX_MEASURED_TIMES:,} times with those that are left out, are read."
                 )
                 yield Fault(f"/{reading.line}", FaultCode.OUT_OF_RANGE, detail)
@@ -145,7 +148,7 @@ def samples_of(readings: Iterable[Reading | Fault]) -> Selection:
             if reading.time is None or left is not None:
                 left_out.setdefault(left or "no time", {})[reading.line] = None
             elif rule := broken_rule(reading.size, reading.time.value):
-                detail = f"Line {reading.line}: {rule}"
+                detail = f"{row} {reading.line}: {rule}"
                 yield Fault(f"/{reading.line}", FaultCode.OUT_OF_RANGE, detail)
             else:
                 samples.append((round(reading.size), reading.time.value))
@@ -153,7 +156,7 @@ def samples_of(readings: Iterable[Reading | Fault]) -> Selection:
 
     found_faults = first_of(faults())
     notes = tuple(
-        f"{_line_numbers(list(lines))} left out: {why}." for why, lines in left_out.items()
+        f"{_row_numbers(row, list(lines))} left out: {why}." for why, lines in left_out.items()
     )
     if not found_faults and not used:
         detail = " ".join(["No row with a size and a time was found.", *notes])
@@ -185,7 +188,7 @@ def _with_time(reading: Reading) -> Reading:
     return reading._replace(time=Figure(time, ROUNDING * time))
 
 
-def _line_numbers(lines: list[int]) -> str:
+def _row_numbers(row: str, lines: list[int]) -> str:
     first = ", ".join(str(line) for line in lines[:_NAMED])
     more = f" and {len(lines) - _NAMED:,} more" if len(lines) > _NAMED else ""
-    return f"Line{'s' if len(lines) > 1 else ''} {first}{more}"
+    return f"{row}{'s' if len(lines) > 1 else ''} {first}{more}"

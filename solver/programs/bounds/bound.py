@@ -10,15 +10,15 @@ from collections.abc import Sequence
 import numpy as np
 
 from solver.bounds.kinds import LOAD, PATH
+from solver.evidence.bound import Bound
 from solver.programs.bounds.ends import heads_of
 from solver.programs.bounds.overlap import overlap_bound
 from solver.programs.bounds.work import Resource, most_bytes, resources_of
 from solver.programs.problem import ProgramProblem, lane_of
-from solver.programs.result import ProgramBound
 from solver.units import FloatArray
 
 
-def lower_bound(problem: ProgramProblem) -> ProgramBound:
+def lower_bound(problem: ProgramProblem) -> Bound:
     """Bound the time of every program of a problem, of all orders, buckets and waits [us].
 
     It holds with and without limits of memory and bytes under way, which only remove programs.
@@ -27,13 +27,13 @@ def lower_bound(problem: ProgramProblem) -> ProgramBound:
     -----
     O(edges * ops + ops^2) in numpy.
     """
-    found: ProgramBound | None = problem.memo.get("bound")
+    found: Bound | None = problem.memo.get("bound")
     if found is None:
         found = problem.memo["bound"] = _lower_bound(problem)
     return found
 
 
-def _lower_bound(problem: ProgramProblem) -> ProgramBound:
+def _lower_bound(problem: ProgramProblem) -> Bound:
     graph = problem.graph
     weights = least_times(problem)
     resources = resources_of(problem)
@@ -62,12 +62,12 @@ def least_times(problem: ProgramProblem) -> list[float]:
 
 def _path(
     problem: ProgramProblem, weights: Sequence[float], heads: FloatArray, tails: FloatArray
-) -> ProgramBound:
+) -> Bound:
     """Return the op of the largest head + time + tail, with what comes before and after it."""
     total = heads + np.array(weights) + tails
     i = int(total.argmax())
     name = (problem.graph.ops[i].id,)
-    return ProgramBound(PATH, float(total[i]), name, float(heads[i]), float(tails[i]))
+    return Bound(PATH, float(total[i]), name, float(heads[i]), float(tails[i]))
 
 
 def _load(
@@ -75,8 +75,8 @@ def _load(
     resource: Resource,
     heads: FloatArray,
     tails: FloatArray,
-    best: ProgramBound,
-) -> ProgramBound:
+    best: Bound,
+) -> Bound:
     """Return the best of a bound and those of a resource."""
     places = np.argsort(heads[resource.members], kind="stable")
     members = resource.members[places]
@@ -88,5 +88,5 @@ def _load(
         if values[i] > best.value_us:
             ids = tuple(problem.graph.ops[j].id for j in sorted(members[mask][i:].tolist()))
             release = float(heads[members[mask][i]])
-            best = ProgramBound(LOAD, float(values[i]), ids, release, q)
+            best = Bound(LOAD, float(values[i]), ids, release, q)
     return best

@@ -14,10 +14,10 @@ import numpy as np
 import numpy.typing as npt
 
 from solver.bounds.kinds import OVERLAP
+from solver.evidence.bound import Bound
 from solver.graph.links import Positions
 from solver.programs.bounds.work import Resource
 from solver.programs.problem import ProgramProblem
-from solver.programs.result import ProgramBound
 from solver.units import FloatArray
 
 BoolArray = npt.NDArray[np.bool_]
@@ -48,8 +48,8 @@ def overlap_bound(
     resources: Sequence[Resource],
     heads: FloatArray,
     tails: FloatArray,
-    best: ProgramBound,
-) -> ProgramBound:
+    best: Bound,
+) -> Bound:
     """Return the best of a bound and what streams and channels have left beside a collective.
 
     Notes
@@ -73,7 +73,7 @@ def overlap_bound(
             for value, pair in _values(ends, begins, before, other, work, head, tail):
                 if value > best.value_us:
                     names = tuple(graph.ops[i].id for i in pair)
-                    best = ProgramBound(OVERLAP, value, names)
+                    best = Bound(OVERLAP, value, names)
     return best
 
 

@@ -1,9 +1,6 @@
 """Chakra ``.et`` files: a metadata message, then one message a node, each after its length.
 
-The messages are built from the field numbers of MLCommons' schema (package ``ChakraProtoMsg``)
-rather than generated from it; fields that nobody here reads are left out, and the ``protobuf``
-library passes over them. Enums are plain integers, so a value that is not known yet is no error.
-The library is imported when a message is read or written: it takes time.
+The field numbers are those of MLCommons' schema (package ``ChakraProtoMsg``).
 """
 
 from collections.abc import Iterable, Iterator
@@ -15,6 +12,8 @@ from typing import Any
 from solver.codes import FaultCode
 from solver.errors import Fault, InvalidTrace
 from solver.graph import ALL_GATHER, ALL_REDUCE, ALL_TO_ALL, BROADCAST, REDUCE_SCATTER
+from solver.traces.cut_files import CutFile
+from solver.traces.protobuf import Schema, field_at, messages, number_at
 
 #: Types of node.
 COMPUTE_NODE = 4
@@ -53,41 +52,10 @@ COMM_TYPES = {
 _PACKAGE = "ChakraProtoMsg"
 
 
-_SCALARS = {
-    "double": 1,
-    "float": 2,
-    "int64": 3,
-    "uint64": 4,
-    "int32": 5,
-    "fixed64": 6,
-    "fixed32": 7,
-    "bool": 8,
-    "string": 9,
-    "uint32": 13,
-    "sfixed32": 15,
-    "sfixed64": 16,
-    "sint32": 17,
-    "sint64": 18,
-}
+#: A message may be so many times as long as all before it, and not be taken for a broken length.
+_TIMES_LONGEST = 16
 
-
-_MESSAGE = 11
-
-
-_ONE, _MANY = 1, 3
-
-
-#: How a field is written, by the last bits of its tag: in so many bytes; as a number that so many
-#: times itself in bytes follow; or as a group, which nobody writes any more.
-_WIDTHS, _NUMBERS, _GROUP = {1: 8, 5: 4}, {0: 0, 2: 1}, 3
-
-
-#: The bytes of a number but its last are not less, and it has so many bytes at most.
-_MORE, _LONGEST = 0x80, 10
-
-
-#: Number of each field, by the name of its type; a star marks a repeated one.
-_FIELDS: dict[str, dict[str, tuple[int, str]]] = {
+_FIELDS: Schema = {
     "AttributeProto": {
         "name": (1, "string"),
         "double_val": (3, "double"),
@@ -124,39 +92,11 @@ _FIELDS: dict[str, dict[str, tuple[int, str]]] = {
 _METADATA = {number for number, _ in _FIELDS["GlobalMetadata"].values()}
 
 
-def _field(name: str, number: int, kind: str) -> dict[str, Any]:
-    """Describe a field as descriptor.proto does; the values of an attribute exclude each other."""
-    known = kind.removesuffix("*")
-    label = _MANY if kind.endswith("*") else _ONE
-    scalar = {"type": _SCALARS[known]} if known in _SCALARS else {}
-    message = {} if scalar else {"type": _MESSAGE, "type_name": f".{_PACKAGE}.{known}"}
-    choice = {"oneof_index": 0} if name.endswith(("_val", "_list")) else {}
-    return {"name": name, "number": number, "label": label, **scalar, **message, **choice}
-
-
 @cache
-def _messages() -> dict[str, Any]:
-    from google.protobuf.descriptor_pb2 import FileDescriptorProto  # noqa: PLC0415
-    from google.protobuf.descriptor_pool import DescriptorPool  # noqa: PLC0415
-    from google.protobuf.message_factory import GetMessageClass  # noqa: PLC0415
-
-    described = [
-        {
-            "name": name,
-            "field": [_field(field, *rest) for field, rest in fields.items()],
-            "oneof_decl": [{"name": "value"}] if name == "AttributeProto" else [],
-        }
-        for name, fields in _FIELDS.items()
-    ]
-    pool = DescriptorPool()
-    pool.Add(
-        FileDescriptorProto(
-            name="chakra.proto", package=_PACKAGE, syntax="proto3", message_type=described
-        )
-    )
-    return {
-        name: GetMessageClass(pool.FindMessageTypeByName(f"{_PACKAGE}.{name}")) for name in _FIELDS
-    }
+def _messages() -> Any:
+    """Make the messages; the values of an attribute exclude each other."""
+    values = tuple(f for f in _FIELDS["AttributeProto"] if f.endswith(("_val", "_list")))
+    return messages(_PACKAGE, _FIELDS, {"AttributeProto": values})
 
 
 def metadata(**fields: Any) -> Any:
@@ -208,34 +148,41 @@ def may_begin(content: bytes) -> bool:
     """
     is_known = content[:1] == b"\0"
     try:
-        length, at = _number(content, 0)
+        length, at = number_at(content, 0)
         end = at + length
         while at < end:
-            tag, at = _number(content, at)
-            field, wire = divmod(tag, 8)
-            if wire == _GROUP:
+            field, _, after = field_at(content, at)
+            if after is None:
                 return True
-            if wire in _WIDTHS:
-                at += _WIDTHS[wire]
-            elif wire in _NUMBERS:
-                number, at = _number(content, at)
-                at += _NUMBERS[wire] * number
-            else:
-                return False
+            at = after
             is_known = is_known or field in _METADATA
     except EOFError:
         return False
     return is_known and at == end <= len(content)
 
 
-def _number(content: bytes, at: int) -> tuple[int, int]:
-    """Read a number of seven bits a byte, the lowest first; return it and where it ends."""
-    value = 0
-    for place, byte in enumerate(content[at : at + _LONGEST]):
-        value |= byte % _MORE << 7 * place
-        if byte < _MORE:
-            return value, at + place + 1
-    raise EOFError
+def cut_messages(content: bytes) -> CutFile | None:
+    """Return the messages before one that the file ends in; None where that is not what it is.
+
+    A length that is not that of any message, as of a broken file, is more than
+    :data:`_TIMES_LONGEST` times that of all before.
+
+    Notes
+    -----
+    O(messages).
+    """
+    at = end = messages = longest = 0
+    while at < len(content):
+        try:
+            length, begin = number_at(content, at)
+        except EOFError:
+            length, begin = 0, len(content) + 1
+        end = begin + length
+        if end > len(content):
+            break
+        at, messages, longest = end, messages + 1, max(longest, length)
+    is_cut = messages > 1 and at < len(content) and length <= _TIMES_LONGEST * longest
+    return CutFile(content[:at], messages - 1, len(content) - at, "node") if is_cut else None
 
 
 def decode(content: bytes) -> Iterator[Any]:

@@ -8,7 +8,8 @@ from solver.codes import FaultCode
 from solver.errors import Fault, InvalidTrace
 from solver.graph import NETWORK, first_of
 from solver.limits import MAX_BYTES, MAX_DURATION_US
-from solver.traces.chakra.codec import COMPUTE_NODE, attributes, decode
+from solver.traces.chakra.codec import COMPUTE_NODE, attributes, cut_messages, decode
+from solver.traces.cut_files import CutFile
 
 _LONGEST_NAME = 100
 
@@ -53,15 +54,26 @@ class ChakraNode(NamedTuple):
     channel: str
 
 
-def nodes_of(content: bytes) -> list[ChakraNode]:
-    """Read a file's nodes, by id.
+def nodes_of(content: bytes) -> tuple[list[ChakraNode], CutFile | None]:
+    """Read a file's nodes, by id, and how it was cut off, if it was.
 
     Raises
     ------
     InvalidTrace
-        A message cut short or of another format, an id twice, a value out of range; pointers are
-        ``/message``, the metadata being 0.
+        A message of another format or cut short before the end, an id twice, a value out of range;
+        pointers are ``/message``, the metadata being 0.
     """
+    try:
+        return _nodes(content), None
+    except InvalidTrace as error:
+        is_short = error.faults[0].code == FaultCode.TRUNCATED
+        cut = cut_messages(content) if is_short else None
+        if cut is None:
+            raise
+        return _nodes(cut.content), cut
+
+
+def _nodes(content: bytes) -> list[ChakraNode]:
     messages = decode(content)
     if next(messages, None) is None:
         raise InvalidTrace([Fault("", FaultCode.EMPTY, "The file is empty.")])

@@ -21,6 +21,13 @@ from solver.traces.chakra.codec import (
     decode,
     may_begin,
 )
+from solver.traces.chakra.durations import (
+    channels_of,
+    only_called,
+    tells_time,
+    timed_samples,
+    untimed_said,
+)
 from solver.traces.chakra.nodes import ChakraNode, nodes_of
 from solver.traces.contraction import contract, order_nodes
 from solver.traces.exit_check import checked
@@ -60,6 +67,10 @@ _CONSUMED = (
 )
 
 
+#: Of a file that was cut off.
+_CUT = "Nodes that came after it are missing, and a step that ends there is not whole."
+
+
 def looks_like(content: bytes) -> bool:
     """Tell whether a file may be a Chakra trace: its first message says so."""
     if not may_begin(content[:SEEN]):
@@ -68,7 +79,8 @@ def looks_like(content: bytes) -> bool:
         first = next(decode(content[:SEEN]))
     except (InvalidTrace, StopIteration):
         return False
-    return content[:1] == b"\0" or bool(first.version or first.attr)
+    is_empty = content[:1] == b"\0" and content[:2] != b"\0\0"
+    return is_empty or bool(first.version or first.attr)
 
 
 def read(files: Sequence[bytes], options: TraceOptions) -> Trace:
@@ -82,8 +94,9 @@ def read(files: Sequence[bytes], options: TraceOptions) -> Trace:
     Raises
     ------
     InvalidTrace
-        A message cut short or of another format, an id twice, a value out of range, a cycle, no
-        such step, no collective, no sizes. Pointers are ``/message``, the metadata being 0.
+        A message of another format or cut short before the end, an id twice, a value out of
+        range, a cycle, no such step, no collective, no sizes. Pointers are ``/message``, the
+        metadata being 0.
     InvalidGraph
         All collectives together are too large.
 
@@ -91,21 +104,22 @@ def read(files: Sequence[bytes], options: TraceOptions) -> Trace:
     -----
     O(edges + nodes log nodes).
     """
-    nodes = nodes_of(single_file(files))
+    nodes, cut = nodes_of(single_file(files))
     known = {node.id for node in nodes}
     timed = _one_side([n for n in nodes if n.type == COMPUTE_NODE and n.us])
     steps = step_windows((node.id, node.name) for node in nodes)
+    steps = steps[:-1] or steps if cut else steps
     step = choose_step(options.step, step_lengths(steps, ((node.id, node.us) for node in timed)))
     inside = [node for node in nodes if node.id in steps[step]]
     timed = [node for node in timed if node.id in steps[step]]
     sending = [node for node in inside if node.type == COLLECTIVE_NODE]
-    planned = [n for n in sending if n.bytes and COMM_TYPES.get(n.comm_type) in COLLECTIVES]
-    sized = _one_side(planned)
+    sized = _one_side([node for node in sending if _is_planned(node)])
     if not sized:
         raise InvalidTrace([_nothing_sent(sending)])
     ops, assumed = _ops(inside, {node.id for node in (*timed, *sized)})
     names = {node.id: op.id for node, op in ops}
-    warnings = [] if timed else [_NO_TIMES]
+    warnings = [f"{cut.said} {_CUT}"] if cut else []
+    warnings += [] if timed else [_NO_TIMES]
     if any(node.is_share and op.kind == ALL_GATHER for node, op in ops):
         warnings.append(_SHARE)
     graph = build(options.name, [op for _, op in ops]) if timed else None
@@ -117,11 +131,19 @@ def read(files: Sequence[bytes], options: TraceOptions) -> Trace:
         collectives=totals(op for _, op in ops),
         dropped=_losses(inside, names),
         repaired=_repairs(inside, known),
-        assumed=assumed if graph else (),
+        assumed=(*untimed_said(sized), *assumed) if graph else (),
         warnings=warnings,
     )
-    measured = [(names[node.id], float(node.us)) for node in sized if graph and node.us]
-    return checked(Trace(graph, report, tuple(measured)))
+    measured = [(names[node.id], float(node.us)) for node in sized if graph and tells_time(node)]
+    sent = _one_side([node for node in nodes if _is_planned(node)])
+    trace = Trace(graph, report, tuple(measured), channels_of(sized), tuple(timed_samples(sent)))
+    return checked(trace, on_host=only_called(nodes, sized))
+
+
+def _is_planned(node: ChakraNode) -> bool:
+    """Tell whether a node becomes a collective of a graph."""
+    is_known = node.type == COLLECTIVE_NODE and COMM_TYPES.get(node.comm_type) in COLLECTIVES
+    return is_known and node.bytes > 0
 
 
 def _one_side(nodes: Sequence[ChakraNode]) -> Sequence[ChakraNode]:

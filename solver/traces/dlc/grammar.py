@@ -51,3 +51,27 @@ STAGES = {
     (b"Pull_Send", b"Server"): 3,
 }
 PUSH, CONFIRMATION, REQUEST, PARAMETER, SET_UP = range(5)
+
+#: A message, field by field, without what stands before its operation.
+_EXAMPLE = b"0 0 1 8 1 Push_Send_Worker 0-0-s0 0 0 0 0 -1".split()
+_OPERATION, _OP_ID = 5, 6
+_WORDS = [b"OP:=", *(b"_".join(op) for op in STAGES)]
+_WORDS += [b"SendCom_T%c_%s" % (o, to) for o in b"oO" for to in (b"Servers", b"Workers")]
+
+
+def is_begun_row(text: bytes) -> bool:
+    """Tell whether a line is a message or a set-up row without its end: a file was cut off in it.
+
+    It has no end of line, fields that are right, and the beginning of another.
+    """
+    fields = re.sub(rb"\bOP\s?:\s?=", b"", text, count=1).split()
+    if text.endswith(b"\n") or not 0 < len(fields) <= len(_EXAMPLE):
+        return False
+    *_, last = fields
+    place = len(fields) - 1
+    if ROW.match(b" ".join([*fields[:-1], *_EXAMPLE[place:]])) is None:
+        return False
+    if place == _OPERATION:
+        return any(word.startswith(last) for word in _WORDS)
+    begun = rb"\d+(?:-(?:-?\d*|-?\d+-[ws]?|-?\d+-[ws]\d+))?" if place == _OP_ID else rb"-?\d*"
+    return re.fullmatch(begun, last) is not None

@@ -120,7 +120,7 @@ def read(files: Sequence[bytes], options: TraceOptions) -> Trace:
         None,
         steps=len(numbers),
         dropped=_dropped(nodes),
-        warnings=_warnings(workers, chosen),
+        warnings=(*_cut_said(nodes), *_warnings(workers, chosen)),
         dlc=dlc,
     )
     rest = Trace(None, report, messages=tuple(nodes))
@@ -227,6 +227,12 @@ def _dropped(nodes: Sequence[Records]) -> Iterator[str]:
                 f"{node.name}: {setups:,} set-up messages, {before:,} messages of the parameters' "
                 "initialization."
             )
+
+
+def _cut_said(nodes: Sequence[Records]) -> Iterator[str]:
+    for node in nodes:
+        if node.cut is not None:
+            yield f"{node.name}: {node.cut.said}"
 
 
 def _warnings(workers: Sequence[_Worker], chosen: tuple[_Worker, int] | None) -> Iterator[str]:

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from solver.codes import FaultCode
 from solver.errors import Fault, InvalidTrace
 from solver.graph import first_of
+from solver.traces.cut_files import CutFile
 from solver.traces.dlc.grammar import (
     COLUMNS,
     OF_SCHEDULER,
@@ -19,6 +20,7 @@ from solver.traces.dlc.grammar import (
     SETUP_ROW,
     STAGES,
     WORKERS,
+    is_begun_row,
 )
 from solver.traces.files import MARK, SEEN
 
@@ -54,6 +56,8 @@ class Records:
         ``num_pp``.
     time
         [us]; 0 of a set-up row.
+    cut
+        How the file was cut off; None where it was not.
     """
 
     is_server: bool
@@ -67,6 +71,7 @@ class Records:
     length: Column
     pair: Column
     time: Column
+    cut: CutFile | None = None
 
     @property
     def name(self) -> str:
@@ -129,6 +134,7 @@ class _RecordReader:
         #: Role and rank of who wrote it.
         self.node: tuple[bytes, int] | None = None
         self._setups: list[tuple[int, int, int]] = []  # row, source, destination
+        self._cut: CutFile | None = None
 
     def faults(self) -> Iterator[Fault]:
         """Read all lines, and yield what is wrong with them."""
@@ -179,6 +185,10 @@ class _RecordReader:
         is_header = line <= rows_from and not stripped[:1].isdigit()
         if not stripped or is_header or stripped.startswith(b"="):
             return ""
+        if is_begun_row(text):
+            whole = self._content[: -len(text)]
+            self._cut = CutFile(whole, len(self._columns[0]), len(text), "row")
+            return ""
         return f"Line {line}: neither a message nor a set-up row."
 
     def _wrong_numbers(self) -> Iterator[Fault]:
@@ -224,5 +234,16 @@ class _RecordReader:
             number[row] = int(src != rank)
             peer[row] = max((src if src != rank else dst) - (0 if is_server else workers or 0), 0)
         return Records(
-            is_server, rank, workers, servers, stage, key, number, peer, length, pair, time
+            is_server,
+            rank,
+            workers,
+            servers,
+            stage,
+            key,
+            number,
+            peer,
+            length,
+            pair,
+            time,
+            self._cut,
         )

@@ -19,11 +19,14 @@ class Sizes(NamedTuple):
         How many are not in the timeline and were taken from what was given beside it.
     differing
         How many are in both and differ.
+    varying
+        How many have other bytes in one launch of the timeline than in another.
     """
 
     bytes: dict[str, int]
     supplied: int
     differing: int
+    varying: int = 0
 
 
 def tensor_sizes(
@@ -37,7 +40,7 @@ def tensor_sizes(
     Parameters
     ----------
     launches
-        All of the file: a tensor has the size that any of them has.
+        All of the file: a tensor has the size that the first has which has any.
     workers
         That share a reduce-scatter.
     known
@@ -45,6 +48,7 @@ def tensor_sizes(
     """
     found: dict[str, int] = {}
     tensors: dict[str, None] = {}
+    varying: set[str] = set()
     for launch in launches:
         kind = KINDS.get(launch.operation)
         if kind is None:
@@ -52,9 +56,11 @@ def tensor_sizes(
         tensors[launch.tensor] = None
         parts = workers if kind == REDUCE_SCATTER else 1
         if launch.bytes and parts:
-            found.setdefault(launch.tensor, launch.bytes * parts)
+            size = launch.bytes * parts
+            if found.setdefault(launch.tensor, size) != size:
+                varying.add(launch.tensor)
     supplied = differing = 0
     for tensor, name in matched(tensors, known).items():
         supplied += tensor not in found
         differing += found.setdefault(tensor, known[name]) != known[name]
-    return Sizes(found, supplied, differing)
+    return Sizes(found, supplied, differing, len(varying))

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from solver.graph import NETWORK
 from solver.traces.kineto.groups import ProcessGroup, group_in, plain, pools, titles
-from solver.traces.kineto.payload_sizes import bytes_of, kind_of, workers_of
+from solver.traces.kineto.payload_sizes import bytes_of, is_sized, kind_of, workers_of
 from solver.traces.kineto.recording import RankRecording, RecordedCollective
 from solver.traces.kineto.sized_collectives import WORLD
 from solver.traces.kineto.steps import ProfiledStep
@@ -27,26 +27,31 @@ def name_channels(
     """Give the collectives of all steps their channels, in place of their streams.
 
     The only channel is the network; where the recording lists no groups, a channel has the
-    world's ranks. Returns the channels by name.
+    world's ranks. A collective whose size nothing tells is on the channel of its stream, where
+    others of the stream have one, and else makes none. Returns the channels by name.
 
     Notes
     -----
     O(collectives log collectives).
     """
     collectives = [collective for step in steps for collective in step.collectives]
-    keys = _keys(recording, collectives)
-    names = {key.name for key in keys}
+    has_size = [is_sized(collective) for collective in collectives]
+    keys = _as_beside(_keys(recording, collectives), collectives, has_size)
+    of_sized = {key.name for key, is_one in zip(keys, has_size, strict=True) if is_one}
+    names = of_sized or {key.name for key in keys}
     result: dict[str, TraceChannel] = {}
     at = 0
     for step in steps:
         for i, collective in enumerate(step.collectives):
             key = keys[at]
             at += 1
-            name = key.name if len(names) > 1 else NETWORK
+            name = NETWORK if names == {key.name} else key.name
             step.collectives[i] = collective._replace(work=collective.work._replace(stream=name))
             workers = key.group.workers if key.group else None
             workers = workers or workers_of(collective, kind_of(collective)[0])
             known = result.get(name)
+            if key.name not in names:
+                continue
             if known is None or (known.workers is None and workers):
                 result[name] = TraceChannel(name, workers, key.source)
     if recording.workers and (len(result) == 1 or not recording.groups):
@@ -58,7 +63,7 @@ def name_channels(
 
 
 def _keys(recording: RankRecording, collectives: Sequence[RecordedCollective]) -> list[_Key]:
-    written = [_written(collective) for collective in collectives]
+    written = [written_group(collective) for collective in collectives]
     groups = {group.name: group for group in recording.groups}
     for group in written:
         if group is not None:
@@ -86,6 +91,18 @@ def _keys(recording: RankRecording, collectives: Sequence[RecordedCollective]) -
         else:
             result.append(_Key(stream, None, "the stream: no group is written"))
     return _apart(result, collectives)
+
+
+def _as_beside(
+    keys: Sequence[_Key], collectives: Sequence[RecordedCollective], has_size: Sequence[bool]
+) -> list[_Key]:
+    """Give what has neither a size nor a group the key of the others on its stream."""
+    rows = list(zip(keys, collectives, has_size, strict=True))
+    of_stream = {one.work.stream: key for key, one, is_one in reversed(rows) if is_one}
+    return [
+        key if is_one or key.group else of_stream.get(one.work.stream, key)
+        for key, one, is_one in rows
+    ]
 
 
 def _is_only(groups: Sequence[ProcessGroup], collective: RecordedCollective) -> bool:
@@ -119,14 +136,14 @@ def group_sizes_said(recording: RankRecording, steps: Sequence[ProfiledStep]) ->
         f"trace's list, {group.workers} beside its collectives: the latter is taken."
         for step in steps
         for collective in step.collectives
-        if (group := _written(collective))
+        if (group := written_group(collective))
         and group.name in listed
         and group.workers not in {None, listed[group.name].workers}
     ]
     return list(dict.fromkeys(said))
 
 
-def _written(collective: RecordedCollective) -> ProcessGroup | None:
+def written_group(collective: RecordedCollective) -> ProcessGroup | None:
     """Return the group that is written on the kernel or on PyTorch's record."""
     events = (collective.kernel, collective.record)
     return next((g for event in events if event and (g := group_in(event.args))), None)

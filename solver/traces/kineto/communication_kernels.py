@@ -6,7 +6,7 @@ vLLM, SGLang, FlashInfer and TensorRT-LLM bring along, DeepEP, oneCCL and HCCL. 
 
 import re
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 
 from solver.graph import ALL_GATHER, ALL_REDUCE, ALL_TO_ALL, BROADCAST, NETWORK, REDUCE_SCATTER
 
@@ -146,6 +146,7 @@ def is_suspect(kernel: str) -> bool:
     return bool(_SUSPECT.search(kernel)) and not _LOCAL.search(kernel)
 
 
+@lru_cache(maxsize=4_096)
 def kind_in(name: str | None) -> str | None:
     """Return the kind that a name holds, in any spelling; None when there is none."""
     plain = re.sub(r"[^a-z]", "", (name or "").lower())

@@ -38,28 +38,13 @@ class RankComparison:
         """How much longer than the least each rank's collectives took [us]: waiting for others."""
         return [sum(times) - sum(self.least) for times in self.times]
 
-    @property
-    def came_last(self) -> list[int]:
-        """To how many collectives each rank came last: it was in them for the least time."""
-        result = [0] * len(self.times)
-        for times in zip(*self.times, strict=True):
-            result[times.index(min(times))] += 1
-        return result
-
 
 def ranks_said(ranks: RankComparison, chosen: int) -> list[str]:
-    """Say whose graph it is and who waits for whom; nothing for one rank."""
+    """Say whose graph it is; nothing for one rank."""
     if len(ranks.times) == 1:
         return []
-    count = len(ranks.times[0])
     why = "the slowest, which the others wait for" if chosen == ranks.slowest else "as asked"
-    last = max(range(len(ranks.times)), key=lambda i: (ranks.came_last[i], -i))
-    each = ", ".join(f"file {i + 1} {time:.3f} us" for i, time in enumerate(ranks.waited))
-    waiting = (
-        f"Waiting for other ranks inside collectives: {each}. Last to come was most often file "
-        f"{last + 1}, to {ranks.came_last[last]} of {count} collectives."
-    )
-    return [f"Of {len(ranks.times)} ranks the graph is that of file {chosen + 1}, {why}.", waiting]
+    return [f"Of {len(ranks.times)} ranks the graph is that of file {chosen + 1}, {why}."]
 
 
 def comparison_said(trace: Trace, waited: float) -> tuple[list[str], list[str]]:

@@ -1,11 +1,12 @@
 """The events of a Chrome trace as the PyTorch profiler writes it: only the fields that are read."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
 from solver.errors import InvalidTrace
 from solver.traces.chrome import ChromeEvent, ChromeFile, decode, late
+from solver.traces.cut_files import CutFile
 
 _NOTHING = msgspec.Raw(b"null")
 
@@ -62,29 +63,45 @@ _DECODER: msgspec.json.Decoder[_KinetoFile | list[KinetoEvent]] = msgspec.json.D
 )
 
 
-def parse(content: bytes, place: str) -> tuple[list[KinetoEvent], Distributed]:
-    """Return the complete events (``"ph": "X"``) of one file, and what it says of its job.
+class KinetoFile(NamedTuple):
+    """What one file holds.
 
-    Events with a name and a time are returned, in the file's order. ``place`` is the pointer to
-    the file.
+    Attributes
+    ----------
+    events
+        The complete ones (``"ph": "X"``) with a name and a time, in the file's order.
+    job
+        What it says of its job.
+    cut
+        How it was cut off; None where it was not.
+    """
+
+    events: list[KinetoEvent]
+    job: Distributed
+    cut: CutFile | None
+
+
+def parse(content: bytes, place: str) -> KinetoFile:
+    """Read one file, to which ``place`` is the pointer.
 
     Raises
     ------
     InvalidTrace
-        When the file is empty, cut off, no JSON, or no Chrome trace, or a time is out of range.
+        When the file is empty, cut off before its first event, no JSON, or no Chrome trace, or a
+        time is out of range.
 
     Notes
     -----
     O(bytes). Integers of any length are read: profilers write hashes beyond 2^63.
     """
-    decoded, _ = decode(content, place, _DECODER)
+    file, cut = decode(content, place, _DECODER)
     job = Distributed()
-    if isinstance(decoded, _KinetoFile):
-        events, head = decoded.trace_events, f"{place}/traceEvents"
-        job = decoded.distributed_info or job
+    if isinstance(file, _KinetoFile):
+        events, head = file.trace_events, f"{place}/traceEvents"
+        job = file.distributed_info or job
     else:
-        events, head = decoded, place
+        events, head = file, place
     for fault in late(events, head):
         raise InvalidTrace([fault])
     whole = [e for e in events if e.ph == "X" and e.name is not None and e.ts is not None]
-    return whole, job
+    return KinetoFile(whole, job, None if cut and cut.is_list_alone else cut)

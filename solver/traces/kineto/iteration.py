@@ -32,6 +32,7 @@ from solver.traces.kineto.waits import (
     released_last,
 )
 from solver.traces.spans import enclosing
+from solver.traces.unsized import ChannelLaunch, in_channel_order, unsized_op
 
 _RELEASES, _WAITS, _RUNS, _NAMES = range(4)
 
@@ -50,8 +51,10 @@ class RankStep:
     ops
         Of one iteration.
     measured
-        Id and recorded time [us] of each collective, in the order in which they ran, those of
-        the backward pass first.
+        Id and recorded time [us] of each collective of known bytes, in the order in which they
+        ran, those of the backward pass first.
+    launched
+        All collectives, likewise.
     assumed, warnings
         One sentence for each decision, and for what was given and is not used.
     is_barrier
@@ -69,6 +72,7 @@ class RankStep:
     marks: list[LineCut] = field(default_factory=list)
     ops: list[Op] = field(default_factory=list)
     measured: list[tuple[str, float]] = field(default_factory=list)
+    launched: list[ChannelLaunch] = field(default_factory=list)
     assumed: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     is_barrier: bool = False
@@ -120,13 +124,15 @@ def iteration(
     it.assumed += [*units.said, order_said(step, crosses=crosses, sharded=bool(units.names))]
     _send(it, parameters)
     _run(it)
+    it.ops = in_channel_order(it.ops, it.launched)
     return it
 
 
 def _send(it: RankStep, parameters: Sequence[tuple[str, int]] | None) -> None:
     """Mark where collectives are released and waited for."""
     collectives = [one.recorded for one in it.collectives]
-    calls = bucket_calls(it.step, collectives)
+    filled = bucket_calls(it.step, collectives)
+    calls = [some if one.bytes else [] for some, one in zip(filled, it.collectives, strict=True)]
     joins = list(_unit_joins(it))
     known = {i for join in joins for i in join.members}
     others = [i for i, some in enumerate(calls) if not some and i not in known]
@@ -155,14 +161,20 @@ def _send(it: RankStep, parameters: Sequence[tuple[str, int]] | None) -> None:
     gone = merge_gaps(gaps)
     for i in sorted(range(len(it.collectives)), key=lambda i: releases[i] < it.start):
         one = it.collectives[i]
-        whole = [Gradient("", one.bytes, releases[i], None)]
+        work, shard = one.recorded.work, it.units.after.get(names[i])
+        after = () if shard is None else (shard,)
+        later = it.step.length if releases[i] < it.start else 0.0
+        whole = [Gradient("", one.bytes or 0, releases[i], None)]
         for piece in pieces.get(i, whole):
+            if one.bytes:
+                op = Op(_id(piece, names[i]), one.kind, None, piece.bytes, after, work.stream)
+                it.measured.append((op.id, one.time * piece.bytes / one.bytes))
+            else:
+                op = unsized_op(names[i], one.time, after, work.stream)
             at = outside_gaps(gone, piece.ready)
-            name, shard = _id(piece, names[i]), it.units.after.get(names[i])
-            after = () if shard is None else (shard,)
-            op = Op(name, one.kind, None, piece.bytes, after, one.recorded.work.stream)
             it.marks.append(LineCut(at, _RELEASES, release=op))
-            it.measured.append((op.id, one.time * piece.bytes / one.bytes))
+            times = (work.start + later, work.end + later)
+            it.launched.append(ChannelLaunch(op.id, work.stream, *times, bool(one.bytes)))
 
 
 def _unit_joins(it: RankStep) -> Iterator[Join]:
@@ -206,7 +218,7 @@ def _is_late(it: RankStep, one: SizedCollective, begun: float) -> bool:
     Without a GPU a thread that did nothing while the collective ran waited for it then.
     """
     work = one.recorded.work
-    if one.kind not in {ALL_REDUCE, REDUCE_SCATTER} or work.launched < begun:
+    if not one.bytes or one.kind not in {ALL_REDUCE, REDUCE_SCATTER} or work.launched < begun:
         return False
     return it.recording.is_gpu or it.busy.before(work.end) > it.busy.before(work.start)
 
@@ -242,7 +254,7 @@ def _gradients(
     needed = {}
     if not it.is_barrier:
         needed = times_of_need(it.recording, it.step, it.threads, it.start)
-    sizes = [it.collectives[i].bytes for i in buckets]
+    sizes = [it.collectives[i].bytes or 0 for i in buckets]
     runs = None if parameters is None or it.units.names else split_parameters(sizes, parameters)
     if it.units.names:
         it.assumed.append("Fusion is fixed: each unit of FSDP2 is one tensor, as recorded.")
@@ -258,8 +270,8 @@ def _gradients(
         it.warnings.append(_unused(sizes, parameters))
     filled = [None for _ in buckets] if runs is None else runs
     return {
-        i: bucket_gradients(it.collectives[i].bytes, releases[i], run, calls[i], needed, it.threads)
-        for i, run in zip(buckets, filled, strict=True)
+        i: bucket_gradients(size, releases[i], run, calls[i], needed, it.threads)
+        for i, size, run in zip(buckets, sizes, filled, strict=True)
     }
 
 

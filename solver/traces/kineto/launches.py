@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from solver.traces.kineto.communication_kernels import family_of, is_suspect
 from solver.traces.kineto.events import KinetoEvent
-from solver.traces.kineto.payload_sizes import elements_called, is_sized
+from solver.traces.kineto.payload_sizes import elements_called
 from solver.traces.kineto.recording import (
     CpuSpan,
     DeviceWork,
@@ -100,12 +100,12 @@ def gpu_work(
     """Launch the GPU's work; a collective of several kernels is one, from first to last.
 
     Kernels of one record on which different counts are written are collectives of their own.
-    A kernel of a family whose size nothing tells stays compute, and is counted in ``unread`` with
-    those that only look like communication.
+    A kernel of no family that looks like communication stays compute, and is counted in
+    ``unread``.
     """
     whole: dict[tuple[int, _Counts | None], RecordedCollective] = {}
     last: dict[int, _Counts | None] = {}
-    unread: dict[tuple[str, str], tuple[int, float]] = {}
+    unread: dict[str, tuple[int, float]] = {}
     for event in kernels:
         span = span_of(event)
         number = event.args.correlation if event.args else None
@@ -124,12 +124,11 @@ def gpu_work(
         found = RecordedCollective(
             work, event, record and record.event, note and note.event, op and op.event, family
         )
-        if not is_ours and (family is None or not is_sized(found)):
+        if not is_ours and family is None:
             recording.works.append(work)
-            if family or is_suspect(name):
-                key = name, family.name if family else ""
-                count, time = unread.get(key, (0, 0.0))
-                unread[key] = count + 1, time + work.end - work.start
+            if is_suspect(name):
+                count, time = unread.get(name, (0, 0.0))
+                unread[name] = count + 1, time + work.end - work.start
             continue
         around = id(record.event if record else op.event if family and op else event)
         counts = _counts(event)
@@ -142,7 +141,7 @@ def gpu_work(
             work = first._replace(start=start, end=end, launched=min(first.launched, at))
         whole[place] = found._replace(work=work)
     recording.collectives = list(whole.values())
-    recording.unread = [Unread(*key, *some) for key, some in sorted(unread.items())]
+    recording.unread = [Unread(name, *some) for name, some in sorted(unread.items())]
 
 
 def _counts(event: KinetoEvent) -> _Counts | None:

@@ -10,9 +10,9 @@ import math
 import re
 from typing import Any, NamedTuple
 
+from solver.element_types import width_of
 from solver.graph import ALL_GATHER, ALL_TO_ALL, BROADCAST, REDUCE_SCATTER
 from solver.traces.chrome import json_of
-from solver.traces.element_types import width_of
 from solver.traces.kineto.communication_kernels import kind_in
 from solver.traces.kineto.events import Args, KinetoEvent
 from solver.traces.kineto.groups import group_in

@@ -9,8 +9,12 @@ from statistics import median_low
 from solver.codes import FaultCode
 from solver.errors import Fault, InvalidTrace
 from solver.graph import ALL_REDUCE, BROADCAST, COMPUTE, Graph, build
-from solver.traces.exit_check import TraceStep, checked
+from solver.traces.chrome import last_start
+from solver.traces.cut_files import whole_steps
+from solver.traces.exit_check import TraceStep, checked, is_kernel
 from solver.traces.files import beginning, places_of
+from solver.traces.kineto.arrivals import RankFile, arrivals_of
+from solver.traces.kineto.categories import foreign_said
 from solver.traces.kineto.channels import group_sizes_said, name_channels
 from solver.traces.kineto.comparison import (
     RankComparison,
@@ -37,6 +41,7 @@ from solver.traces.report import report_of
 from solver.traces.samples import samples_of
 from solver.traces.steps import check_number, choose_step
 from solver.traces.trace import Sample, Trace, TraceChannel, TraceOptions, as_trace_faults
+from solver.traces.unsized import total_unsized
 
 FORMAT = "kineto"
 
@@ -63,6 +68,8 @@ class _Rank:
     outside: int
     channels: dict[str, TraceChannel]
     number: int | None
+    cut: tuple[str, ...]
+    foreign: str
 
 
 def read(files: Sequence[bytes], options: TraceOptions) -> Trace:
@@ -78,7 +85,7 @@ def read(files: Sequence[bytes], options: TraceOptions) -> Trace:
     Raises
     ------
     InvalidTrace
-        When a file is no trace, there is no such rank or step, no collective, a collective has no
+        When a file is no trace, there is no such rank or step, no collective, none of a known
         size, the ranks' collectives differ, or the graph would break a rule, as by a time of years
         or by two parameters of one name.
     """
@@ -112,25 +119,42 @@ def read(files: Sequence[bytes], options: TraceOptions) -> Trace:
             *it.assumed,
         ),
         warnings=(
+            *(said for each in ranks for said in each.cut),
             *it.warnings,
             *notes,
             *unread_said(rank.recording),
             *group_sizes_said(rank.recording, [step]),
             *warnings(rank.recording, channels, len(files)),
         ),
+        unsized=total_unsized(
+            (one.recorded.kernel.name or "", one.kind, one.time)
+            for one in collectives
+            if not one.bytes
+        ),
         measured_us=step.length,
+        arrivals=arrivals_of([RankFile(r.recording, r.steps, r.channels, r.number) for r in ranks]),
     )
     samples = tuple(_samples(ranks, chosen))
     trace = Trace(graph, report, tuple(it.measured), channels, samples)
     explain = partial(comparison_said, waited=compared.waited[chosen])
-    return checked(trace, TraceStep(explain, ran))
+    return checked(trace, TraceStep(explain, ran), on_host=_on_host(rank.recording))
+
+
+def _on_host(recording: RankRecording) -> tuple[str, ...]:
+    """Name the launches of libraries of GPUs, where there is no kernel but annotations alone."""
+    notes = () if recording.is_gpu else (one.kernel.name or "" for one in recording.collectives)
+    return tuple(filter(is_kernel, notes))
 
 
 def _rank(content: bytes, place: str) -> _Rank:
-    events, job = parse(content, place)
+    events, job, cut = parse(content, place)
     recording = recording_of(events, job)
     split, outside = steps(recording)
-    return _Rank(recording, split, outside, name_channels(recording, split), job.rank)
+    said: list[str] = []
+    if cut is not None:
+        split, said = whole_steps(split, [step.end for step in split], cut, last_start(events))
+    channels = name_channels(recording, split)
+    return _Rank(recording, split, outside, channels, job.rank, tuple(said), foreign_said(events))
 
 
 def _twice(numbers: Sequence[int | None], places: Sequence[str]) -> Iterator[Fault]:
@@ -187,7 +211,7 @@ def _choose(ranks: Sequence[_Rank], step: int | None) -> int:
             "No collective found: the trace is of one worker, or its collectives were not "
             f"recorded. {RECORDING} on a run with more workers."
         )
-        detail = " ".join([detail, *unread_said(rank.recording)])
+        detail = " ".join([*rank.cut, rank.foreign or detail, *unread_said(rank.recording)])
         raise InvalidTrace([Fault("", FaultCode.NO_COLLECTIVE, detail)])
     others = [{one.number: one for one in reversed(other.steps)} for other in ranks[1:]]
     lengths = {i: one.length for i, one in enumerate(rank.steps) if one.collectives}
@@ -217,6 +241,7 @@ def _same_step(ranks: Sequence[_Rank], index: int, places: Sequence[str]) -> lis
         same = [step for step in rank.steps if step.number == first.number]
         if not same:
             detail = f"This rank has no ProfilerStep#{first.number}, the first file has."
+            detail = " ".join([*rank.cut, detail])
             raise InvalidTrace([Fault(place, FaultCode.RANKS_DIFFER, detail)])
         if [kind_of(collective)[0] for collective in same[0].collectives] != kinds:
             stages = any(map(is_between_stages, [*first.collectives, *same[0].collectives]))
@@ -249,10 +274,11 @@ def _differing_bytes(first: tuple[_Rank, ProfiledStep], other: tuple[_Rank, Prof
             size_of(collective, rank.channels, rank.recording.workers)
             for collective, (rank, _) in zip(pair, (first, other), strict=True)
         )
-        if kind in _SAME_BYTES and one != two and not any(map(is_between_stages, pair)):
-            said = ["unknown" if size is None else f"{size:,}" for size in (two, one)]
+        if one is None or two is None or one == two or kind not in _SAME_BYTES:
+            continue
+        if not any(map(is_between_stages, pair)):
             return (
-                f"Collective {number} of this rank's step, {article(kind)} {kind}, is of {said[0]} "
-                f"bytes, in the first file of {said[1]}: not ranks of one job."
+                f"Collective {number} of this rank's step, {article(kind)} {kind}, is of {two:,} "
+                f"bytes, in the first file of {one:,}: not ranks of one job."
             )
     return ""

@@ -73,20 +73,17 @@ class RecordedCollective(NamedTuple):
 
 
 class Unread(NamedTuple):
-    """Kernels that communicate, or look like it, and are compute in the graph all the same.
+    """Kernels that look like communication, and are compute in the graph all the same.
 
     Attributes
     ----------
     name
         Of the kernel.
-    family
-        Where it is from; empty when only its name gives it away.
     launches, time
         How many, and how long they ran in all [us].
     """
 
     name: str
-    family: str
     launches: int
     time: float
 

@@ -36,14 +36,14 @@ class SizedCollective(NamedTuple):
     recorded
         As recorded.
     kind, bytes
-        As in the graph.
+        As in the graph; no bytes where nothing tells them.
     time
         How long it held its channel [us].
     """
 
     recorded: RecordedCollective
     kind: str
-    bytes: int
+    bytes: int | None
     time: float
 
 
@@ -123,12 +123,12 @@ def sized(
     channels: Mapping[str, TraceChannel],
     place: str,
 ) -> tuple[list[SizedCollective], list[str]]:
-    """Size the collectives; those of no bytes are left out. Also says what was taken for granted.
+    """Size the collectives; those of 0 bytes are left out. Also says what was taken for granted.
 
     Raises
     ------
     InvalidTrace
-        When there are too many, one has no size, or all are of 0 bytes.
+        When there are too many, none has a size, or all are of 0 bytes.
     """
     if len(collectives) > MAX_STEP_COLLECTIVES:
         detail = (
@@ -140,16 +140,19 @@ def sized(
         kind, size, said = size_of(collective, channels, recording.workers)
         if size is None or size > MAX_BYTES:
             unsized.append((collective.kernel.name or "")[:_LONGEST])
+            result.append(SizedCollective(collective, kind, None, time))
             continue
         notes += [said] if said else []
         if size:
             result.append(SizedCollective(collective, kind, size, time))
-    if unsized:
+    if unsized and len(unsized) == len(result):
         detail = (
             f"{len(unsized)} of {len(collectives)} collectives have no size ({unsized[0]}). "
             f"{RECORDING}, with PyTorch 2.2 or newer."
         )
         raise InvalidTrace([Fault(place, FaultCode.NO_SIZES, detail)])
+    if unsized:
+        notes.append(f"Collectives without a size may have one in another trace. {RECORDING}.")
     if not result:
         raise InvalidTrace(
             [Fault(place, FaultCode.NO_COLLECTIVE, "All collectives are of 0 bytes.")]

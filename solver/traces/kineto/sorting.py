@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from operator import attrgetter
 
+from solver.traces.kineto.categories import CPU, GPU, RUNTIME
 from solver.traces.kineto.events import Distributed, KinetoEvent
 from solver.traces.kineto.groups import groups_of
 from solver.traces.kineto.launches import HostLaunch, Nested, gpu_work, host_work, is_call
@@ -20,9 +21,6 @@ from solver.traces.kineto.recording import (
     span_of,
 )
 
-_GPU = {"kernel", "gpu_memcpy", "gpu_memset", "memcpy", "memset"}
-_RUNTIME = {"cuda_runtime", "runtime", "cuda_driver", "hip_runtime", "privateuse1_runtime"}
-_CPU = {"cpu_op", "operator", "user_annotation"}
 _STEP = re.compile(r"ProfilerStep#(\d{1,18})")
 _ANNOTATED = ("nccl:", "gloo:", "mpi:", "ucc:", "rccl:", "xccl:", "hccl:", "oneccl")
 _BACKWARD = "autograd::engine::evaluate_function: "
@@ -45,12 +43,12 @@ def recording_of(events: Iterable[KinetoEvent], job: Distributed) -> RankRecordi
     found = _Sorted()
     for event in events:
         kind = (event.cat or "").lower()
-        if kind in _GPU:
+        if kind in GPU:
             found.kernels.append(event)
-        elif kind in _RUNTIME:
+        elif kind in RUNTIME:
             if event.args and event.args.correlation is not None:
                 found.calls.setdefault(event.args.correlation, span_of(event))
-        elif kind in _CPU:
+        elif kind in CPU:
             _sort_in(found, span_of(event), is_op=kind != "user_annotation")
     records, notes = by_thread(found.records), by_thread(found.notes)
     recording = RankRecording(workers=job.world_size, groups=groups_of(job.pg_config))

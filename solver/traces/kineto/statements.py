@@ -95,17 +95,10 @@ def warnings(recording: RankRecording, channels: Sequence[TraceChannel], files: 
 
 
 def unread_said(recording: RankRecording) -> list[str]:
-    """Name the kernels that communicate, or look like it, and stay compute."""
+    """Name the kernels that look like communication and stay compute."""
     result = []
     for kernel in recording.unread:
         name = kernel.name if len(kernel.name) <= _SHOWN else f"{kernel.name[:_SHOWN]}..."
         times = f"{kernel.launches} launches of {name}, {kernel.time:.3f} us in the whole file"
-        if kernel.family:
-            said = (
-                f"{times}: communication ({kernel.family}) whose size no op around it tells, so it "
-                "stays compute. Record with record_shapes=True."
-            )
-        else:
-            said = f"{times}: looks like communication, is not understood and stays compute."
-        result.append(said)
+        result.append(f"{times}: looks like communication, is not understood and stays compute.")
     return result

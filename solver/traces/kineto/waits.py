@@ -52,8 +52,8 @@ def release_times(
     for collective in collectives:
         work = collective.work
         release = work.start
-        before = ended.get(work.stream, step.begin - 2 * _QUEUED)
-        if work.launched < before and work.start - before < _QUEUED:
+        before = ended.get(work.stream)
+        if before is not None and work.launched < before and work.start - before < _QUEUED:
             release = min(release, threads.ready(work.thread, work.launched))
         else:
             began[work.stream] = work.start

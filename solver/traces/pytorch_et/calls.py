@@ -12,9 +12,11 @@ from typing import Any, NamedTuple, TypeGuard
 import msgspec
 
 from solver.codes import FaultCode
+from solver.element_types import width_of
 from solver.errors import Fault, InvalidTrace
 from solver.limits import MAX_BYTES
-from solver.traces.element_types import width_of
+from solver.traces.cut_files import CutFile, decoded, is_truncation
+from solver.traces.files import MARK
 from solver.traces.kineto.communication_kernels import KINDS
 from solver.traces.kineto.recording import RECORD
 from solver.traces.steps import step_windows
@@ -73,16 +75,34 @@ class _EtNode(msgspec.Struct):
     attrs: list[_Attr] = []
 
 
-class _CallsFile(msgspec.Struct):
+class _NodesFile(msgspec.Struct):
     schema: str
     nodes: list[_EtNode]
 
 
-_DECODER = msgspec.json.Decoder(_CallsFile)
+_DECODER = msgspec.json.Decoder(_NodesFile)
 
 
-def calls_of(content: bytes) -> tuple[list[range], list[CommunicationCall]]:
-    """Return the ids of the nodes of each step, and the calls in the order in which they began.
+class CallsFile(NamedTuple):
+    """What an execution trace holds.
+
+    Attributes
+    ----------
+    steps
+        Ids of the nodes of each step: of a file that was cut off without the last, if it has more.
+    calls
+        In the order in which they began.
+    cut
+        How the file was cut off; None where it was not.
+    """
+
+    steps: list[range]
+    calls: list[CommunicationCall]
+    cut: CutFile | None
+
+
+def calls_of(content: bytes) -> CallsFile:
+    """Read the calls of an execution trace.
 
     Raises
     ------
@@ -94,12 +114,16 @@ def calls_of(content: bytes) -> tuple[list[range], list[CommunicationCall]]:
     O(bytes + nodes log nodes).
     """
     try:
-        nodes = sorted(_DECODER.decode(content).nodes, key=lambda node: node.id)
+        file, cut = decoded(content.removeprefix(MARK), _DECODER)
+        nodes = sorted(file.nodes, key=lambda node: node.id)
         calls = [_call(node) for node in _launched(nodes)]
     except (msgspec.MsgspecError, RecursionError, ValueError) as error:
+        is_short = is_truncation(error)
+        code = FaultCode.TRUNCATED if is_short else FaultCode.WRONG_FORMAT
         detail = f"Not a PyTorch execution trace: {error}."
-        raise InvalidTrace([Fault("", FaultCode.WRONG_FORMAT, detail)]) from None
-    return step_windows((node.id, node.name) for node in nodes), calls
+        raise InvalidTrace([Fault("", code, detail)]) from None
+    steps = step_windows((node.id, node.name) for node in nodes)
+    return CallsFile(steps[:-1] or steps if cut else steps, calls, cut)
 
 
 def _launched(nodes: Sequence[_EtNode]) -> Iterator[_EtNode]:

@@ -9,6 +9,7 @@ from solver.codes import FaultCode
 from solver.errors import Fault, InvalidTrace
 from solver.graph import ALL_GATHER
 from solver.traces.chrome import ChromeEvent, ChromeFile
+from solver.traces.cut_files import CutFile, decoded
 from solver.traces.files import MARK
 from solver.traces.kineto.events import Args
 from solver.traces.kineto.recording import RECORD
@@ -30,8 +31,10 @@ class _SizesFile(ChromeFile[_SizeEvent], omit_defaults=True):
 _DECODER = msgspec.json.Decoder(_SizesFile | list[_SizeEvent])
 
 
-def add_sizes(content: bytes, calls: Sequence[CommunicationCall]) -> bytes:
+def add_sizes(content: bytes, calls: Sequence[CommunicationCall]) -> tuple[bytes, CutFile | None]:
     """Write the calls' names and sizes into a profiler's trace that is known to be readable.
+
+    How the trace was cut off, if it was, is beside it: what is written is whole.
 
     They go to the records of calls, or where there are none (gloo) to the library's own events.
     Calls are matched by their record function ids when each event has one that the execution trace
@@ -42,7 +45,7 @@ def add_sizes(content: bytes, calls: Sequence[CommunicationCall]) -> bytes:
     InvalidTrace
         When the numbers of calls do not fit: not the same run.
     """
-    found = _DECODER.decode(content.removeprefix(MARK))
+    found, cut = decoded(content.removeprefix(MARK), _DECODER)
     file = found if isinstance(found, _SizesFile) else _SizesFile(found)
     records = [e for e in file.trace_events if e.ph == "X" and e.name == RECORD]
     calls = [call for call in calls if (call.is_record if records else call.kind)]
@@ -56,7 +59,7 @@ def add_sizes(content: bytes, calls: Sequence[CommunicationCall]) -> bytes:
             event.args.elements_in = 0 if call.kind == ALL_GATHER else call.bytes
             event.args.elements_out = call.bytes
             event.args.dtype = "Byte"
-    return msgspec.json.encode(file)
+    return msgspec.json.encode(file), cut
 
 
 def _is_library(event: _SizeEvent) -> bool:

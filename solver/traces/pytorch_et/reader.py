@@ -8,9 +8,10 @@ from solver.codes import FaultCode
 from solver.errors import Fault, InvalidTrace
 from solver.graph import Op
 from solver.traces import kineto
+from solver.traces.cut_files import CutFile
 from solver.traces.exit_check import checked
-from solver.traces.files import SEEN, single_file
-from solver.traces.pytorch_et.calls import CommunicationCall, calls_of
+from solver.traces.files import beginning, single_file
+from solver.traces.pytorch_et.calls import CallsFile, CommunicationCall, calls_of
 from solver.traces.pytorch_et.payload_sizes import add_sizes
 from solver.traces.report import Total, report_of, totals
 from solver.traces.steps import choose_step
@@ -25,7 +26,7 @@ _NO_TIMES = (
 )
 
 
-_SIZED = "The profiler's trace has no sizes: those of the execution trace are put in, call by call."
+_SIZED = "The profiler's trace lacks sizes: those of the execution trace are put in, call by call."
 
 
 _DIFFERENT = (
@@ -36,7 +37,7 @@ _DIFFERENT = (
 
 def looks_like(content: bytes) -> bool:
     """Tell whether a file may be an execution trace: an object of a schema and nodes."""
-    head = content[:SEEN].lstrip()
+    head = beginning(content)
     return head[:1] == b"{" and b'"schema"' in head and b'"nodes"' in head
 
 
@@ -52,9 +53,10 @@ def read(files: Sequence[bytes], options: TraceOptions) -> Trace:
         Not such files, no such step, no collective, no sizes, not of the same run.
     """
     others = [file for file in files if kineto.looks_like(file)]
-    steps, calls = calls_of(single_file([file for file in files if not kineto.looks_like(file)]))
+    file = calls_of(single_file([file for file in files if not kineto.looks_like(file)]))
     if others:
-        return _join(others, options, steps, calls)
+        return _join(others, options, file)
+    steps, calls, cut = file
     step = choose_step(options.step, [0.0 for _ in steps])
     inside = [call for call in calls if call.id in steps[step]]
     if fault := _nothing_sent(inside):
@@ -66,35 +68,57 @@ def read(files: Sequence[bytes], options: TraceOptions) -> Trace:
         step=step,
         collectives=_totals(inside),
         dropped=_losses(inside),
-        warnings=(_NO_TIMES,),
+        warnings=(*([cut.said] if cut else []), _NO_TIMES),
     )
     return checked(Trace(None, report))
 
 
-def _join(
-    others: Sequence[bytes],
-    options: TraceOptions,
-    steps: Sequence[range],
-    calls: Sequence[CommunicationCall],
-) -> Trace:
+def _join(others: Sequence[bytes], options: TraceOptions, file: CallsFile) -> Trace:
     """Read the profiler's traces, with sizes of the execution trace where they have none."""
-    said: tuple[str, ...] = ()
-    try:
-        trace = kineto.read(others, options)
-    except InvalidTrace as error:
-        if all(fault.code != FaultCode.NO_SIZES for fault in error.faults):
-            raise
-        trace = kineto.read([add_sizes(file, calls) for file in others], options)
-        said = (_SIZED,)
+    steps, calls, cut = file
+    trace, said, each = _sized(others, options, calls)
+    cuts = [cut for cut in (cut, *each) if cut is not None]
     inside = [_totals(call for call in calls if call.id in step) for step in steps]
     differs = _bytes(trace.report.collectives) not in map(_bytes, inside)
     report = replace(
         trace.report,
         format=FORMAT,
         assumed=trace.report.assumed + said,
-        warnings=trace.report.warnings + (_DIFFERENT,) * differs,
+        warnings=(
+            *(cut.said for cut in cuts),
+            *trace.report.warnings,
+            *((_DIFFERENT,) if differs else ()),
+        ),
     )
     return replace(trace, report=report)
+
+
+def _sized(
+    others: Sequence[bytes], options: TraceOptions, calls: Sequence[CommunicationCall]
+) -> tuple[Trace, tuple[str, ...], Sequence[CutFile | None]]:
+    """Read the profiler's traces, with sizes of the execution trace where they lack some.
+
+    Returns
+    -------
+    tuple
+        The trace, what is said of sizes that were put in, and how the files were cut off that
+        they were put into.
+    """
+    found: Trace | None = None
+    try:
+        found = kineto.read(others, options)
+        if not found.report.unsized:
+            return found, (), ()
+    except InvalidTrace as error:
+        if all(fault.code != FaultCode.NO_SIZES for fault in error.faults):
+            raise
+    try:
+        filled, cuts = zip(*(add_sizes(file, calls) for file in others), strict=True)
+        return kineto.read(filled, options), (_SIZED,), cuts
+    except InvalidTrace:
+        if found is None:
+            raise
+        return found, (), ()
 
 
 def _totals(calls: Iterable[CommunicationCall]) -> dict[str, Total]:

@@ -98,6 +98,10 @@ class StepRecording(NamedTuple):
         Of the results of ops, by task and name, where the file has them.
     dropped, assumed
         One sentence for each thing left out, and for each that the file does not say.
+    on_host
+        Names of collectives that ran on a GPU, of which the file has no kernel.
+    unsound
+        One sentence for each reason why times are not those of the ops.
     """
 
     ops: tuple[Ran, ...]
@@ -105,6 +109,8 @@ class StepRecording(NamedTuple):
     bytes: dict[tuple[str, str], int]
     dropped: tuple[str, ...]
     assumed: tuple[str, ...]
+    on_host: tuple[str, ...] = ()
+    unsound: tuple[str, ...] = ()
 
     @property
     def length(self) -> float:

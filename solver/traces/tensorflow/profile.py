@@ -27,6 +27,11 @@ _ORDER = (
     "The profile names no inputs: ops of a task follow each other as they ran, and an op that "
     "takes a tensor of another task waits for it."
 )
+_GPU = "/device:GPU"
+_ENQUEUED = (
+    "The profile is of GPUs, and ops have the times of the host's threads: an op ends there when "
+    "its kernels are enqueued. A timeline of a session has the kernels."
+)
 
 
 class _ProfiledOp(NamedTuple):
@@ -57,12 +62,16 @@ def profiled_steps(trace: Events) -> list[StepRecording]:
     groups: dict[int, list[_ProfiledOp]] = {}
     for op in ops:
         groups.setdefault(op.group, []).append(op)
-    return [_step(groups[group], owners, tasks) for group in sorted(groups)]
+    on_gpu = any(name.startswith(_GPU) for name in trace.processes.values())
+    unsound = (_ENQUEUED,) if on_gpu else ()
+    return [
+        _step(groups[group], owners, tasks)._replace(unsound=unsound) for group in sorted(groups)
+    ]
 
 
 def _ops(trace: Events) -> Iterator[_ProfiledOp]:
     for event in trace.events:
-        if event.ph != "X" or b"long_name" not in bytes(event.args):
+        if event.ph != "X" or not event.has("long_name"):
             continue
         fields = event.fields
         long = fields.get("long_name")

@@ -1,15 +1,15 @@
 """From a trace of TensorFlow's to the rows of a step, and to a graph where it has collectives."""
 
+import re
 from collections.abc import Iterator, Sequence
 
 from solver.codes import FaultCode
 from solver.errors import Fault, InvalidTrace
 from solver.graph import NETWORK, build
+from solver.traces.cut_files import whole_steps
 from solver.traces.exit_check import TraceStep, checked
 from solver.traces.files import beginning, single_file
-from solver.traces.profiler import parse
 from solver.traces.report import report_of
-from solver.traces.samples import samples_of
 from solver.traces.sentences import counted, named
 from solver.traces.spans import length_of
 from solver.traces.steps import check_number, choose_step
@@ -19,8 +19,13 @@ from solver.traces.tensorflow.profile import profiled_steps
 from solver.traces.tensorflow.rows import Rows, rows_of
 from solver.traces.tensorflow.session import is_session, session
 from solver.traces.trace import Trace, TraceChannel, TraceOptions, as_trace_faults
+from solver.traces.unsized import total_unsized
+from solver.traces.xplane import is_planes, profile_of
 
 FORMAT = "tensorflow"
+
+#: A process of a session's timeline: a device of a task.
+_SESSION = re.compile(rb'"/job:[^"]{1,200}/task:[^"]{1,200} Compute"')
 
 #: Said of a trace of parameter servers.
 NO_GRAPH = "Rows of a step with parameter servers, and no graph: there is no collective to plan."
@@ -31,10 +36,17 @@ _SHOW = "write the timeline with show_memory=True, or give names and bytes (para
 def looks_like(content: bytes) -> bool:
     """Tell whether a file is a session's timeline, or the profiler's of anything but XLA's ops."""
     head = beginning(content)
+    if is_planes(content):
+        return True
     if not head.startswith(b"{") or b'"traceEvents"' not in head:
         return False
-    is_session = b'"Allocators"' in head and b' Compute"' in head
-    return is_session or b'"highres-ticks"' in head or b'"/host:CPU"' in head
+    with_memory = b'"Allocators"' in head and b' Compute"' in head
+    return (
+        with_memory
+        or _SESSION.search(head) is not None
+        or b'"highres-ticks"' in head
+        or b'"/host:CPU"' in head
+    )
 
 
 def read(files: Sequence[bytes], options: TraceOptions) -> Trace:
@@ -56,8 +68,12 @@ def read(files: Sequence[bytes], options: TraceOptions) -> Trace:
     -----
     O(events log events).
     """
-    found = parse(single_file(files), "")
+    found = profile_of(single_file(files), "")
     steps = [session(found)] if is_session(found) else profiled_steps(found)
+    said: list[str] = []
+    if found.cut is not None:
+        ends = [max((op.end for op in one.ops), default=0.0) for one in steps]
+        steps, said = whole_steps(steps, ends, found.cut, found.until)
     able = [one for one in steps if one.sent or collective_tasks(one.ops)]
     if not able:
         detail = (
@@ -70,7 +86,7 @@ def read(files: Sequence[bytes], options: TraceOptions) -> Trace:
     known = dict(options.parameters or ())
     tasks = collective_tasks(step.ops)
     if tasks:
-        return _graph(able, index, _ranked(tasks, options.rank), options)
+        return _graph(able, index, _ranked(tasks, options.rank), options, said)
     rows = rows_of(step, known)
     if not rows.sized:
         raise InvalidTrace([_no_sizes(rows.unsized)])
@@ -82,7 +98,7 @@ def read(files: Sequence[bytes], options: TraceOptions) -> Trace:
         ops=len(rows.ops),
         dropped=step.dropped,
         assumed=(*step.assumed, *_rows_said(rows)),
-        warnings=_rows_warned(rows),
+        warnings=(*said, *_rows_warned(rows)),
         measured_us=step.length,
     )
     others = able if options.step is None else [step]
@@ -96,20 +112,16 @@ def _ranked(tasks: Sequence[str], rank: int | None) -> str:
     return tasks[rank or 0]
 
 
-def _graph(steps: Sequence[StepRecording], index: int, task: str, options: TraceOptions) -> Trace:
+def _graph(
+    steps: Sequence[StepRecording], index: int, task: str, options: TraceOptions, said: list[str]
+) -> Trace:
     """Build the graph of a task's step."""
     step, known = steps[index], dict(options.parameters or ())
-    it = iteration(step, task, known)
-    if it.unsized:
-        raise InvalidTrace([_no_sizes(it.unsized)])
+    it, samples, overlapping = iteration(step, task, known)
+    if not it.measured:
+        raise InvalidTrace([_no_sizes([name for name, *_ in it.unsized])])
     with as_trace_faults():
         graph = build(options.name, it.ops)
-    by_id = {op.id: op for op in graph.ops}
-    samples = tuple(
-        sample
-        for name, time in it.measured
-        for sample in samples_of(NETWORK, by_id[name].kind, by_id[name].bytes, [time])
-    )
     channel = TraceChannel(NETWORK, None, "the trace names no group")
     others = [op for op in step.ops if op.task != task]
     dropped = [f"{len(others):,} ops of other tasks than {task}."] if others else []
@@ -122,10 +134,13 @@ def _graph(steps: Sequence[StepRecording], index: int, task: str, options: Trace
         steps=len(steps),
         step=index,
         dropped=(*step.dropped, *dropped),
-        assumed=(*step.assumed, f"The compute ops of {task} run one at a time."),
+        unsized=total_unsized(it.unsized),
+        assumed=(*step.assumed, f"The compute ops of {task} run one at a time.", *overlapping),
+        warnings=said,
         measured_us=length_of(own),
     )
-    return checked(Trace(graph, report, it.measured, (channel,), samples), TraceStep())
+    trace = Trace(graph, report, it.measured, (channel,), samples)
+    return checked(trace, TraceStep(), on_host=step.on_host, unsound=step.unsound)
 
 
 def _no_sizes(tensors: Sequence[str]) -> Fault:

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from solver.traces.profiled import ProfiledOp
+from solver.traces.spans import line_times
 from solver.traces.step_ops import numbered
 from solver.traces.tensorflow.events import Ran, Sent, StepRecording
 
@@ -41,7 +42,8 @@ def rows_of(recording: StepRecording, known: Mapping[str, int]) -> Rows:
 
     A transfer has the bytes that the trace has for its tensor; else those that are known by the
     name of the tensor, or of the variable that was read or that a gradient is applied to. An op
-    waits for what its inputs name and what was sent to it.
+    waits for what its inputs name and what was sent to it; one that began while another of its task
+    ran counts from its end.
 
     Notes
     -----
@@ -75,11 +77,15 @@ def rows_of(recording: StepRecording, known: Mapping[str, int]) -> Rows:
             place = first.get((sent.task, reader))
             if place is not None:
                 waits.setdefault(place, []).extend(after)
+    by_task: dict[str, list[Ran]] = {}
+    for op in recording.ops:
+        by_task.setdefault(op.task, []).append(op)
+    times = {task: iter(line_times(some)) for task, some in by_task.items()}
     computed = [
         ProfiledOp(
             ids[i],
             op.task,
-            round(op.end - op.start, 3),
+            round(next(times[op.task]), 3),
             None,
             None,
             tuple(dict.fromkeys([*inputs, *waits.get(i, ())])),

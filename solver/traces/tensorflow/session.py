@@ -13,9 +13,10 @@ from solver.codes import FaultCode
 from solver.errors import Fault, InvalidTrace
 from solver.limits import MAX_TASKS
 from solver.traces.profiler import Events, ProfilerEvent
-from solver.traces.tensorflow.events import Ran, Sent, StepRecording, task_of
+from solver.traces.tensorflow.events import COLLECTIVES, Ran, Sent, StepRecording, task_of
 
 _COMPUTE, _TENSORS, _STREAM, _ALL = " Compute", " Tensors", "/stream:", "/stream:all"
+_GPU = "/device:GPU:"
 _SUFFIX = re.compile(r"(?:/_|_S)\d+$")
 _OUTPUT = re.compile(r":\d+$")
 _BYTES = re.compile(r"requested_bytes: ([0-9]{1,18})")
@@ -46,6 +47,7 @@ def session(trace: Events) -> StepRecording:
     computed = [event for event in trace.events if event.ph == "X"]
     kernels = _kernels(trace, computed)
     ops: list[Ran] = []
+    on_gpu: list[str] = []
     received = untold = 0
     for event in computed:
         process = trace.processes.get(event.pid, "")
@@ -64,6 +66,8 @@ def session(trace: Events) -> StepRecording:
             data = sum(not name.startswith("^") for name in inputs)
             named = tuple(_OUTPUT.sub("", name.removeprefix("^")) for name in inputs)
             ops.append(Ran(name, kind, task, event.start, end, named, data))
+            if kind in COLLECTIVES and _GPU in process:
+                on_gpu.append(name)
     ops.sort(key=lambda op: op.start)
     if len({op.task for op in ops}) > MAX_TASKS:
         detail = f"At most {MAX_TASKS} tasks of a timeline are read."
@@ -76,7 +80,8 @@ def session(trace: Events) -> StepRecording:
             "sent as the inputs of ops tell."
         )
     assumed = ["An op on a GPU lasts as long as its kernels."] if kernels else []
-    return StepRecording(tuple(ops), sent, _bytes(trace), tuple(dropped), tuple(assumed))
+    on_host = () if kernels else tuple(on_gpu)
+    return StepRecording(tuple(ops), sent, _bytes(trace), tuple(dropped), tuple(assumed), on_host)
 
 
 def _kernels(trace: Events, computed: Iterable[ProfilerEvent]) -> dict[str, float]:

@@ -5,6 +5,7 @@ replica_groups={{0,1,2,3}}, ...``
 """
 
 import re
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from solver.graph import ALL_GATHER, ALL_REDUCE, ALL_TO_ALL, BROADCAST, REDUCE_SCATTER
@@ -89,13 +90,18 @@ def bytes_of_shape(opcode: str, shape: str) -> int | None:
     return _whole(opcode, _shapes(shape), None)
 
 
-def instructions(text: str) -> dict[str, Instruction]:
-    """Read the collectives of a program, by name. O(characters)."""
-    found = {}
-    for line in text.splitlines():
+def instructions(lines: Iterable[str]) -> dict[str, Instruction]:
+    """Read the collectives of a program, by name. O(characters).
+
+    Of those of one name that differ, as those of two programs of one name may, bytes and workers
+    are not known.
+    """
+    found: dict[str, Instruction] = {}
+    for line in lines:
         one = instruction(line)
         if one is not None:
-            found[one.name] = one
+            is_same = found.get(one.name, one) == one
+            found[one.name] = one if is_same else one._replace(bytes=None, workers=None)
     return found
 
 

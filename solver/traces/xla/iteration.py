@@ -7,6 +7,7 @@ from heapq import heappush
 from solver.graph import COMPUTE, Op
 from solver.traces.spans import pop_ended
 from solver.traces.step_ops import StepOps, numbered
+from solver.traces.unsized_spans import SpanLaunch, step_of
 from solver.traces.xla.hlo import KINDS
 from solver.traces.xla.runs import DeviceRun
 
@@ -18,23 +19,24 @@ def iteration(run: DeviceRun, sizes: Mapping[str, int]) -> StepOps:
     """Build the graph of a run.
 
     Ops that compute are one line, by start; one that began while another ran counts from its end.
-    A collective is released by the last op that had ended when it began, and the first op that
-    begins when it is over waits for it. Time in which nothing ran and nothing was waited for is an
-    op of the host.
+    A collective is released by the last op that had ended when it began, holds its channel from
+    then or from the end of the one before, and the first op that begins when it is over waits for
+    it. Time in which nothing ran and nothing was waited for is an op of the host, before a
+    collective too.
 
     Parameters
     ----------
     run
         Its parts by start.
     sizes
-        Bytes of all its collectives, by name.
+        Bytes of its collectives, by name; one without keeps its time.
 
     Notes
     -----
     O(parts log parts).
     """
     ops: list[Op] = []
-    measured: list[tuple[str, float]] = []
+    sent: list[SpanLaunch] = []
     waiting: list[tuple[float, str]] = []
     line: list[tuple[float, str]] = []
     seen: dict[str, int] = {}
@@ -42,9 +44,17 @@ def iteration(run: DeviceRun, sizes: Mapping[str, int]) -> StepOps:
     for part in run.parts:
         name = numbered(part.name, seen)
         if part.opcode is not None:
+            # it comes after no collective that is over, so that both can still be sent as one
+            idle = part.start - max([at, *(end for end, _ in waiting)])
+            if idle > _SLACK:
+                host = numbered("host", seen)
+                ops.append(Op(host, COMPUTE, round(idle, 3), None, tuple(n for _, n in line[-1:])))
+                at = part.start
+                line.append((at, host))
             before = _ended(line, part.start)
-            ops.append(Op(name, KINDS[part.opcode], None, sizes[part.name], before))
-            measured.append((name, round(part.end - part.start, 3)))
+            size = sizes.get(part.name)
+            sent.append(SpanLaunch(name, part.name, KINDS[part.opcode], size, part))
+            ops.append(sent[-1].op(before))
             heappush(waiting, (part.end, name))
             continue
         over = pop_ended(waiting, part.start + _SLACK)
@@ -59,7 +69,7 @@ def iteration(run: DeviceRun, sizes: Mapping[str, int]) -> StepOps:
         ops.append(Op(name, COMPUTE, round(took, 3), None, after))
         at = max(at, part.end)
         line.append((at, name))
-    return StepOps(tuple(ops), tuple(measured))
+    return step_of(ops, sent)[0]
 
 
 def _ended(line: Sequence[tuple[float, str]], start: float) -> tuple[str, ...]:

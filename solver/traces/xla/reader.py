@@ -6,17 +6,20 @@ from solver.codes import FaultCode
 from solver.errors import Fault, InvalidTrace
 from solver.graph import NETWORK, build
 from solver.limits import MAX_BYTES, MAX_WORKERS
+from solver.traces.channel_times import held_times, overlapping_said
 from solver.traces.exit_check import TraceStep, checked
 from solver.traces.files import beginning, single_text, with_companion
-from solver.traces.profiler import parse
+from solver.traces.profiler import Events
 from solver.traces.report import report_of
 from solver.traces.samples import samples_of
 from solver.traces.sentences import named
 from solver.traces.steps import choose_rank, choose_step
 from solver.traces.trace import Sample, Trace, TraceChannel, TraceOptions, as_trace_faults
+from solver.traces.unsized import total_unsized
 from solver.traces.xla.hlo import KINDS, instructions
 from solver.traces.xla.iteration import iteration
 from solver.traces.xla.runs import DeviceOp, DeviceRun, runs
+from solver.traces.xplane import is_planes, profile_of
 
 FORMAT = "xla"
 
@@ -33,6 +36,8 @@ def looks_like(content: bytes) -> bool:
     head = beginning(content)
     if head.startswith(_HLO):
         return True
+    if is_planes(content):
+        return b"hlo_op" in content or b"XLA Ops" in content
     if not head.startswith(b"{") or b'"traceEvents"' not in head:
         return False
     is_profile = any(mark in head for mark in (b'"highres-ticks"', b'"/host:CPU"', b'"/device:'))
@@ -51,15 +56,17 @@ def read(files: Sequence[bytes], options: TraceOptions) -> Trace:
     ------
     InvalidTrace
         When a file is broken, there is no profile or more than one, no op or no collective, no
-        such step or device, a collective has no bytes, or the graph would break a rule.
+        such step or device, no collective has bytes, or the graph would break a rule.
 
     Notes
     -----
     O(events log events).
     """
     (profile, place), beside = with_companion(files, _is_hlo, ("profile", "HLO text"))
-    program = instructions(single_text([beside[0]])) if beside else {}
-    every = runs(parse(profile, place), program)
+    recorded = profile_of(profile, place)
+    programs = {program: instructions(lines) for program, lines in recorded.programs.items()}
+    programs[""] = instructions(single_text([beside[0]]).splitlines()) if beside else {}
+    every = runs(recorded, programs)
     name, devices = _of_program(every, place)
     whole, cut = _whole_runs(devices)
     devices, count = whole, len(next(iter(whole.values())))
@@ -82,8 +89,12 @@ def read(files: Sequence[bytes], options: TraceOptions) -> Trace:
         steps=count,
         step=index,
         dropped=_dropped(every, name, cut),
-        assumed=_assumed(run, devices, supplied),
-        warnings=_warnings(run),
+        unsized=total_unsized(it.unsized),
+        assumed=(
+            *_assumed(run, devices, supplied),
+            *overlapping_said(held_times(_collectives(run))),
+        ),
+        warnings=(*_cut_said(recorded), *_warnings(run), *([_GIVE] if it.unsized else [])),
         measured_us=run.length,
     )
     return checked(Trace(graph, report, it.measured, (channel,), samples), TraceStep())
@@ -161,7 +172,7 @@ def _size_faults(run: DeviceRun, sizes: Mapping[str, int], place: str) -> Iterat
     if not _collectives(run):
         yield Fault(place, FaultCode.NO_COLLECTIVE, "This step launched no collective.")
     unsized = list(dict.fromkeys(part.name for part in _collectives(run) if part.name not in sizes))
-    if unsized:
+    if unsized and not sizes:
         detail = f"No bytes of {named(unsized)} in the trace. {_GIVE}"
         yield Fault(place, FaultCode.NO_SIZES, detail)
     large = {part.name: None for part in _collectives(run) if (part.bytes or 0) > MAX_BYTES}
@@ -188,15 +199,19 @@ def _workers(run: DeviceRun, devices: int) -> tuple[int | None, str]:
 def _samples(
     devices: Mapping[str, Sequence[DeviceRun]], count: int, sizes: Mapping[str, int]
 ) -> Iterator[Sample]:
-    """Yield the launches of all steps with the least time of the devices that have them alike."""
+    """Yield the launches of all steps with the least time of the devices that have them alike.
+
+    A launch that overlaps others on every device tells no cost and is left out.
+    """
     first = next(iter(devices.values()))
     for i in range(count):
         names = [part.name for part in _collectives(first[i])]
         alike = [_collectives(some[i]) for some in devices.values()]
         alike = [some for some in alike if [part.name for part in some] == names]
+        ran = [sorted(held_times(some)) for some in alike]
         for k, part in enumerate(_collectives(first[i])):
-            times = [some[k].end - some[k].start for some in alike]
             if part.opcode:
+                times = [held[k].time if held[k].is_alone else None for held in ran]
                 yield from samples_of(NETWORK, KINDS[part.opcode], sizes.get(part.name), times)
 
 
@@ -219,6 +234,11 @@ def _assumed(
         yield f"The graph is that of {run.device}, of {len(devices)} devices."
     if supplied:
         yield f"Bytes of {supplied:,} collectives are those that were given."
+
+
+def _cut_said(events: Events) -> Iterator[str]:
+    if events.cut:
+        yield f"{events.cut.said} Ops, runs and devices that came after it are missing."
 
 
 def _warnings(run: DeviceRun) -> Iterator[str]:

@@ -8,6 +8,7 @@ written beside it.
 import re
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
 from typing import NamedTuple
 
 from solver.traces.profiler import Events, ProfilerEvent
@@ -78,15 +79,18 @@ class DeviceRun(NamedTuple):
         return sum(part.end - part.start for part in self.parts if part.opcode)
 
 
-def runs(trace: Events, program: Mapping[str, Instruction]) -> dict[str, list[DeviceRun]]:
+def runs(
+    trace: Events, programs: Mapping[str, dict[str, Instruction]]
+) -> dict[str, list[DeviceRun]]:
     """Return the runs on each device by start, devices by name.
 
     Parameters
     ----------
     trace
         The events.
-    program
-        Collectives by name, where its HLO text is there: names that tell nothing are theirs.
+    programs
+        Collectives of each program by name, and of any program those of the program ``""``: names
+        that tell nothing are theirs.
 
     Notes
     -----
@@ -100,6 +104,7 @@ def runs(trace: Events, program: Mapping[str, Instruction]) -> dict[str, list[De
     result: dict[str, list[DeviceRun]] = {}
     for (device, name, _), ops in places.items():
         ops.sort(key=lambda op: op[0].start)
+        program = programs.get(name, {}) | programs.get("", {})
         parts = tuple(_paired(_part(*op, program) for op in ops))
         if parts:
             result.setdefault(device, []).append(DeviceRun(device, name, parts))
@@ -139,7 +144,7 @@ def _ops(
                 module = last_begun(modules.get(event.pid, ()), event.start)
                 program, run = (module.name, module.start) if module else ("", 0.0)
                 yield device, program, run, event, name, fields
-        elif b"device_ordinal" in bytes(event.args):
+        elif event.has("device_ordinal"):
             fields = event.fields
             name, number = fields.get("hlo_op"), str(fields.get("device_ordinal"))
             known = isinstance(name, str) and re.fullmatch(r"[0-9]{1,9}", number)
@@ -175,7 +180,7 @@ def _part(
     own = own or program.get(name)
     if own is not None:
         return DeviceOp(name, event.start, event.end, own.opcode, own.bytes, own.workers)
-    named = _NAMED.fullmatch(name.replace("_", "-"))
+    named = _named(name)
     kernel = _NCCL.match(event.name or "")
     if named is None and kernel is None:
         return DeviceOp(name, event.start, event.end)
@@ -186,13 +191,18 @@ def _part(
     return DeviceOp(name, event.start, event.end, opcode, size)
 
 
+@lru_cache(maxsize=4096)  # a program has few ops, and runs many times
+def _named(name: str) -> re.Match[str] | None:
+    return _NAMED.fullmatch(name.replace("_", "-"))
+
+
 def _paired(parts: Iterable[DeviceOp]) -> Iterator[DeviceOp]:
     """Join the two parts of collectives: by number, else the first that is open."""
     result: list[DeviceOp] = []
     opened: dict[str, OrderedDict[str, int]] = {}
     for part in parts:
-        name = part.name.replace("_", "-")
-        named = _NAMED.fullmatch(name)
+        named = _named(part.name)
+        name = part.name.replace("_", "-") if named else ""
         if named and named[2] == START:
             opened.setdefault(named[1], OrderedDict()).setdefault(name, len(result))
         elif named and named[2] == DONE and opened.get(named[1]):

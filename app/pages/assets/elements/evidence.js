@@ -1,8 +1,22 @@
-// On what an answer rests, in the service's own sentences.
+// What a gain is, and on what an answer rests, in the service's own sentences.
 
+import { names } from "../service/names.js";
 import { el } from "./dom.js";
+import { percent } from "./format.js";
 
 /** @import { Evidence } from "interlace-api" */
+
+/**
+ * How much less something takes than what you run.
+ *
+ * @param {{ gain: number | null, over: string, bucket_cap_mb?: number | null }} gain
+ */
+export function less({ gain, over, bucket_cap_mb: cap }) {
+  const name = `${names.what_runs[over] ?? over}${cap ? ` (bucket_cap_mb ${cap})` : ""}`;
+  if (gain === null) return `Nothing known against ${name}`;
+  if (Math.abs(gain) < 0.0005) return `As long as ${name}`;
+  return `${percent(Math.abs(gain))} ${gain > 0 ? "less" : "more"} than ${name}`;
+}
 
 /**
  * What was measured, and below which gain nothing follows; null where nothing was.

@@ -6,6 +6,7 @@ import { idOfPage, read, write } from "../elements/state.js";
 import { complain } from "../service/api.js";
 import { follow, outcome } from "../service/progress.js";
 import { timelineOf } from "./chosen-timeline.js";
+import { doubts } from "./doubts.js";
 import { files } from "./exports.js";
 import { front, reasons } from "./program.js";
 import { comparison, helps, summary } from "./summary.js";
@@ -47,6 +48,7 @@ async function parts(content, body, { path, word, title, fetchTrace, rivals, for
     timeline: card("timeline", "Timeline"),
     what: card("what-if", "What if"),
     helps: card("helps", "What would help"),
+    doubts: card("doubts", "If the calibration is off"),
     front: card("front", "Time against memory"),
     reasons: card("reasons", "Why each launch starts no earlier"),
     buckets: card("buckets", "Buckets"),
@@ -60,6 +62,7 @@ async function parts(content, body, { path, word, title, fetchTrace, rivals, for
     hosts.timeline,
     hosts.what,
     el("div", { class: "grid" }, hosts.times, hosts.helps),
+    hosts.doubts,
     hosts.front,
     hosts.reasons,
     hosts.buckets,
@@ -83,6 +86,7 @@ async function parts(content, body, { path, word, title, fetchTrace, rivals, for
     },
   });
   summary(hosts.summary, body);
+  doubts(hosts.doubts, body);
   const note = (ops) => write({ sel: ops?.[0] ?? null });
   const shown = tables(hosts, body, (ops) => {
     note(ops);

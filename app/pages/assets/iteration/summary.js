@@ -2,7 +2,7 @@
 
 import { bars } from "../charts/bars.js";
 import { el, facts, fill } from "../elements/dom.js";
-import { restsOn } from "../elements/evidence.js";
+import { less, restsOn } from "../elements/evidence.js";
 import { bytes, number, percent, time, times } from "../elements/format.js";
 import { names, reason } from "../service/names.js";
 import { unitOf } from "../timeline/bars.js";
@@ -35,13 +35,6 @@ const CHANGES = {
   startup_lower: () => "a tenth less start-up",
   copies_free: () => "free copies",
 };
-
-/** How much less a plan takes than what you run. */
-function less({ gain, over, bucket_cap_mb: cap }) {
-  const name = `${names.what_runs[over] ?? over}${cap === null ? "" : ` (bucket_cap_mb ${cap})`}`;
-  if (gain === null || Math.abs(gain) < 0.0005) return `As long as ${name}`;
-  return `${percent(Math.abs(gain))} ${gain > 0 ? "less" : "more"} than ${name}`;
-}
 
 /** What a plan gains over what you run, under one barrier; its verdict says how it looks. */
 function gain(each) {

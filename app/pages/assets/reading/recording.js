@@ -4,6 +4,7 @@ import { el, fill } from "../elements/dom.js";
 import { serverForm } from "../forms/parameter-server.js";
 import { planForm } from "../forms/plan.js";
 import { complain } from "../service/api.js";
+import { arrivals } from "./arrivals.js";
 import { costs, headline, recorded, reported } from "./report.js";
 
 /** @import { GraphOut, ImportOut, LaneCost, ProfiledStepBody, Report } from "interlace-api" */
@@ -19,7 +20,7 @@ import { costs, headline, recorded, reported } from "./report.js";
  * @param {Pick<ImportOut, "report" | "costs"> & Partial<Pick<ImportOut, "steps">>} told
  */
 export async function show(host, graph, told) {
-  const [form, step, report, launches, servers] = Array.from({ length: 5 }, () =>
+  const [form, step, report, launches, servers, ranks] = Array.from({ length: 6 }, () =>
     el("section", { class: "card" }),
   );
   const { report: read } = told;
@@ -51,12 +52,14 @@ export async function show(host, graph, told) {
       hasTimes ? step : null,
     ),
     told.steps ? servers : null,
+    read.arrivals ? ranks : null,
     told.costs?.length ? launches : null,
     report,
   );
   report.id = "read";
   reported(report, read);
   costs(launches, told.costs);
+  arrivals(ranks, read.arrivals);
   /** @type {(Promise<void> | void)[]} */
   const works = [recorded(step, read)];
   if (graph) works.push(planForm(form, graph, read.format === "interlace"));

@@ -16,15 +16,18 @@ const PARTS = [
 ];
 
 /**
- * Collectives by kind: "2 all_reduce of 1.597 MB".
+ * Collectives by kind: "2 all_reduce of 1.597 MB, 1 all_gather of unknown bytes".
  *
  * @param {Report} report
  */
 export function collectives(report) {
-  const kinds = Object.entries(report.collectives ?? {});
-  return kinds.length
-    ? kinds.map(([kind, total]) => `${number(total.count, 12)} ${kind} of ${bytes(total.bytes)}`).join(", ")
-    : "no collectives";
+  const kinds = Object.entries(report.collectives ?? {}).map(
+    ([kind, total]) => `${number(total.count, 12)} ${kind} of ${bytes(total.bytes)}`,
+  );
+  const unsized = (report.unsized ?? []).map(
+    (each) => `${number(each.launches, 12)} ${each.kind} of unknown bytes`,
+  );
+  return [...kinds, ...unsized].join(", ") || "no collectives";
 }
 
 /**

@@ -16,10 +16,13 @@ const TITLES = {
   horovod: "Horovod timeline",
   tensorflow: "TensorFlow",
   xla: "JAX (XLA)",
+  nsys: "Nsight Systems (SQLite)",
   dlc: "SketchDLC",
   pipedream: "PipeDream graph.txt",
   dnn_partitioning: "DNN partitioning",
   astra_text: "ASTRA-sim text",
+  flexflow: "FlexFlow task graph",
+  schedule_simulator: "schedule-simulator network",
 };
 
 /**

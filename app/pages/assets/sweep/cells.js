@@ -1,7 +1,7 @@
 // What a sweep has: its dimensions, its cells by place, and what may be shown of a cell.
 
+import { less } from "../elements/evidence.js";
 import { bytes, number, percent, time, times } from "../elements/format.js";
-import { names } from "../service/names.js";
 
 /** @import { SweepCell, SweepOut } from "interlace-api" */
 
@@ -134,10 +134,7 @@ export function bestIn(cell) {
  * @returns {string[]}
  */
 export function savedIn(cell) {
-  return (cell.gains ?? []).map(
-    ({ over, gain, bucket_cap_mb: cap }) =>
-      `${percent(gain)} less than ${names.what_runs[over] ?? over}${cap ? ` (bucket_cap_mb ${cap})` : ""}`,
-  );
+  return (cell.gains ?? []).map(less);
 }
 
 /**

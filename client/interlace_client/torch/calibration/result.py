@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 ALL_REDUCE = "all_reduce"
 #: The share of the samples that a spread leaves out at either end.
 _TAIL = 0.05
+#: The same of how far the rounds of a size are apart; fewer rounds do not tell.
+_APART, _LEAST = 0.1, 3
 #: Costs that vary by more are worth a sentence.
 _NOISY = 0.1
 
@@ -33,6 +35,9 @@ class Calibration:
         For each kind points (bytes, us), monotone.
     spread
         For each kind and size, what 5 % and 95 % of the rounds were below [us].
+    apart
+        How far rounds of one size were apart, as a cost model's ``spread`` has it: (90 % - 10 %) /
+        median of their times, the median over all sizes; None of fewer than three rounds.
     seconds
         How long it took [s].
     notes
@@ -42,20 +47,23 @@ class Calibration:
     workers: int
     tables: Mapping[str, Table]
     spread: Mapping[str, Mapping[int, tuple[float, float]]]
+    apart: float | None
     seconds: float
     notes: tuple[str, ...]
 
     @property
     def cluster(self) -> dict[str, Any]:
-        """The cluster of a request for a plan, as JSON."""
+        """The cluster of a request for a plan, as JSON: a table, and how sure it is."""
         written = {kind: [list(point) for point in table] for kind, table in self.tables.items()}
         own = written.pop(ALL_REDUCE, None)
-        return {
-            "workers": self.workers,
+        measured = {
             "algorithm": "table",
+            "workers": self.workers,
             **({} if own is None else {"table": own}),
             **({"tables": written} if written else {}),
+            **({} if self.apart is None else {"spread": self.apart}),
         }
+        return {"workers": self.workers, "cost_model": measured}
 
 
 def calibration_of(
@@ -70,10 +78,17 @@ def calibration_of(
         }
         for kind, each in samples.items()
     }
+    rounds = [costs for each in samples.values() for costs in each.costs.values()]
+    widths = [
+        (quantile(costs, 1 - _APART) - quantile(costs, _APART)) / median(costs)
+        for costs in rounds
+        if len(costs) >= _LEAST and median(costs) > 0
+    ]
     notes = [*about]
     for kind, each in samples.items():
         notes += _sentences(kind, each)
-    return Calibration(workers, tables, spread, seconds, tuple(notes))
+    apart = median(widths) if widths else None
+    return Calibration(workers, tables, spread, apart, seconds, tuple(notes))
 
 
 def _sentences(kind: str, samples: Samples) -> list[str]:

@@ -26,7 +26,7 @@ def table_of(cluster: Mapping[str, Any]) -> list[tuple[int, float]]:
     ValueError
         When its costs are no table of two sizes or more.
     """
-    table = [(int(size), float(time)) for size, time in cluster.get("table") or ()]
+    table = [(int(size), float(time)) for size, time in _costs(cluster).get("table") or ()]
     if len(table) < _POINTS:
         raise ValueError(
             "The cluster has no table of two sizes or more: launches are compared with measured "
@@ -62,7 +62,15 @@ def fresh_cluster(
     table = table_of(cluster)
     sizes = sorted({*(size for size, _ in table), *found})
     scaled = {size: [time_of(table, size) * _between(factors, size)] for size in sizes}
-    return {**cluster, "table": [list(point) for point in monotone(scaled)]}
+    fresh = {"table": [list(point) for point in monotone(scaled)]}
+    if _costs(cluster) is cluster:
+        return {**cluster, **fresh}
+    return {**cluster, "cost_model": {**cluster["cost_model"], **fresh}}
+
+
+def _costs(cluster: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return where a cluster has its table: in its cost model, if it has one."""
+    return cluster.get("cost_model") or cluster
 
 
 def _between(points: Sequence[tuple[int, float]], size: int) -> float:

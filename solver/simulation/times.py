@@ -23,9 +23,13 @@ class IterationTimes(NamedTuple):
 
 def iteration_times(chain: Chain, timeline: Timeline) -> IterationTimes:
     """Compare an iteration with its compute alone."""
-    total, compute = timeline.iteration_time, chain.compute_time
-    exposed = max(0.0, total - compute)
     launched = sum(launch.end - launch.start for launch in timeline.launches)
+    return times_beside(timeline.iteration_time, chain.compute_time, launched)
+
+
+def times_beside(total: float, compute: float, launched: float) -> IterationTimes:
+    """Compare an iteration with its compute alone, and with the time of all its launches [us]."""
+    exposed = max(0.0, total - compute)
     return IterationTimes(
         total,
         compute,

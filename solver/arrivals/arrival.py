@@ -1,0 +1,169 @@
+"""When ranks came to their collectives, and when these ended, each on its own rank's clock."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from operator import itemgetter
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
+
+#: Clocks of the CPU and of a GPU, as ends and starts have them, agree so far [us].
+_SLACK = 1.0
+
+
+class Arrival(NamedTuple):
+    """One rank's part in one collective; times are on its own clock [us].
+
+    Attributes
+    ----------
+    rank
+        Who.
+    step, op
+        Where in its run: no rank has one op twice in a step, and ranks that do the same work have
+        the same ops.
+    channel
+        What the collective takes: groups of one channel do the same, as those of ``tp``.
+    group, number
+        Which collective: the process group, and a number of its own among those of the group.
+    kind, bytes
+        As in a graph; bytes are None where nobody knows.
+    start, end
+        When the rank came, and when the collective was over.
+    since
+        Since when the rank has worked without waiting for a collective; nan where that is not
+        known, None for the last end of its collectives before the start.
+    """
+
+    rank: int
+    step: int
+    op: str
+    channel: str
+    group: str
+    number: int
+    kind: str
+    bytes: int | None
+    start: float
+    end: float
+    since: float | None = None
+
+
+class Launched(NamedTuple):
+    """A collective of several ranks.
+
+    Attributes
+    ----------
+    step, op
+        As the first of its ranks has it.
+    channel, group, kind, bytes
+        As in an :class:`Arrival`.
+    """
+
+    step: int
+    op: str
+    channel: str
+    group: str
+    kind: str
+    bytes: int | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ArrivalTable:
+    """Arrivals by column; of each row the positions in ``ranks``, ``slots`` and ``collectives``.
+
+    Attributes
+    ----------
+    ranks
+        In ascending order.
+    slots
+        Step and op.
+    collectives
+        Those of two ranks or more.
+    rank, slot, collective
+        Of each row, by rank and start.
+    start, end, since
+        Of each row, on its rank's clock [us]; ``since`` is nan where nothing was before.
+    """
+
+    ranks: tuple[int, ...]
+    slots: tuple[tuple[int, str], ...]
+    collectives: tuple[Launched, ...]
+    rank: Ints
+    slot: Ints
+    collective: Ints
+    start: Floats
+    end: Floats
+    since: Floats
+
+    @property
+    def steps(self) -> int:
+        """How many steps there are."""
+        return len({step for step, _ in self.slots})
+
+    def rows(self, position: int) -> slice:
+        """Return where the rows of a rank are, by its position. O(log n)."""
+        low, high = np.searchsorted(self.rank, [position, position + 1]).tolist()
+        return slice(low, high)
+
+
+def table_of(arrivals: Sequence[Arrival]) -> ArrivalTable:
+    """Put arrivals in columns; collectives that one rank alone recorded are left out.
+
+    What a rank waited for before counts all the same: it may have been such a one.
+
+    Notes
+    -----
+    O(n log n) for n arrivals.
+    """
+    rows = sorted(arrivals, key=itemgetter(0, 8, 9, 2))
+    rank = np.array([one.rank for one in rows], dtype=np.int64)
+    start = np.array([one.start for one in rows], dtype=np.float64)
+    end = np.array([one.end for one in rows], dtype=np.float64)
+    waited = _last_ends(rank, start, end).tolist()
+    stated = [w if one.since is None else one.since for one, w in zip(rows, waited, strict=True)]
+    since = np.array(stated, dtype=np.float64)
+    names: dict[tuple[str, int], int] = {}
+    which = [names.setdefault((one.group, one.number), len(names)) for one in rows]
+    ranks, position = np.unique(rank, return_inverse=True)
+    parts = np.unique(np.array(which, dtype=np.int64) * max(len(ranks), 1) + position)
+    shared = (np.bincount(parts // max(len(ranks), 1), minlength=len(names)) > 1).tolist()
+    kept = [i for i, name in enumerate(which) if shared[name]]
+    slots: dict[tuple[int, str], int] = {}
+    slot = [slots.setdefault((rows[i].step, rows[i].op), len(slots)) for i in kept]
+    firsts: dict[int, int] = {}
+    for i in kept:
+        firsts.setdefault(which[i], i)
+    numbers = {name: number for number, name in enumerate(firsts)}
+    ranks, position = np.unique(rank[kept], return_inverse=True)
+    return ArrivalTable(
+        tuple(ranks.tolist()),
+        tuple(slots),
+        tuple(
+            Launched(one.step, one.op, one.channel, one.group, one.kind, one.bytes)
+            for one in map(rows.__getitem__, firsts.values())
+        ),
+        position.astype(np.int64),
+        np.array(slot, dtype=np.int64),
+        np.array([numbers[which[i]] for i in kept], dtype=np.int64),
+        start[kept],
+        end[kept],
+        since[kept],
+    )
+
+
+def _last_ends(rank: Ints, start: Floats, end: Floats) -> Floats:
+    """Return of each row the last end on its rank before its start [us]; nan where there is none.
+
+    Rows are by rank.
+    """
+    found = np.full(len(rank), np.nan)
+    for one in np.unique(rank):
+        low, high = np.searchsorted(rank, [one, one + 1])
+        ends = np.sort(end[low:high])
+        place = np.searchsorted(ends, start[low:high] + _SLACK, side="right") - 1
+        found[low:high] = np.where(place >= 0, ends[place], np.nan)
+    return found

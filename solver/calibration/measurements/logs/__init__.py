@@ -1,0 +1,1 @@
+"""What jobs recorded of their own launches."""

@@ -1,0 +1,150 @@
+"""Logs of launches as costs: fitted by the service, and read by the command where costs are."""
+
+import json
+import pickle
+from pathlib import Path
+
+import pytest
+
+from app.errors import InvalidRequest
+from app.schemas.cost_models import CostModelAnswer, CostModelRequest
+from app.services.cost_models import run as fit
+from solver.calibration.measurements.logs.flight_recorder import as_text
+from tests.app.command import Run
+from tests.launch_logs import (
+    AUTOTUNE,
+    DEEPSPEED,
+    MIB,
+    RECORDER,
+    dumped,
+    entry,
+    inspected,
+    lines_of,
+)
+
+#: 20 us and 10^-5 us a byte.
+SIZES = (MIB, 4 * MIB, 16 * MIB, 64 * MIB)
+
+
+def times(late: int) -> list[tuple[int, int]]:
+    return [(size, round(20 + size * 1e-5) - late) for size in SIZES]
+
+
+def of_rank(rank: int, late: int) -> str:
+    """What a rank's file of NCCL Inspector has."""
+    records = (
+        inspected(size=size, us=us, number=number, rank=rank)
+        for number, (size, us) in enumerate(times(late))
+    )
+    return str(lines_of(records))
+
+
+def ask(*texts: str) -> CostModelAnswer:
+    return fit(CostModelRequest(texts=list(texts)))
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_files_of_several_ranks_are_one_log(order: int) -> None:
+    """The slowest rank of each launch counts, whichever file it is in."""
+    answer = ask(*[of_rank(0, 5), of_rank(1, 0)][::order])
+    assert (answer.samples, answer.model.workers) == (4, 2)
+    assert answer.model.constant_us == pytest.approx(20, abs=1)  # of whole us
+    assert answer.notes == []
+    alone = ask(of_rank(0, 5))
+    assert alone.samples == 4
+    assert alone.notes == [
+        "4 of 4 launches have no record of some ranks: the slowest of those that are there counts."
+    ]
+    with pytest.raises(InvalidRequest) as refused:
+        ask(of_rank(0, 0), of_rank(1, 0).replace("coll_exec_time_us", "x", 1))
+    assert [(fault.pointer, fault.code) for fault in refused.value.faults] == [
+        ("/texts/1", "missing_field")
+    ]
+
+
+def test_launches_of_one_size_have_an_assumed_startup() -> None:
+    answer = ask(RECORDER)
+    assert (answer.model.algorithm, answer.model.workers) == ("linear", 2)
+    assert answer.model.constant_us == pytest.approx(50, rel=1e-3)
+    assert (
+        "launches of 10,485,760 bytes alone do not tell start-up from bandwidth; the start-up"
+        in (answer.notes[0])
+    )
+
+
+def test_kinds_of_one_size_have_the_bandwidth_of_the_others() -> None:
+    answer = ask(DEEPSPEED)
+    assert answer.model.workers == 16
+    assert sorted(answer.model.tables) == ["all_gather", "reduce_scatter"]
+    assert answer.model.tables["reduce_scatter"][-1] == (50 * MIB, 7000.0)
+    assert answer.model.table[-1] == (11_796_480, 3090.0)
+    assert sum("the bandwidth is that of the other kinds" in note for note in answer.notes) == 2
+
+
+def test_ranks_that_no_one_says_are_asked_for() -> None:
+    osu = "# OSU MPI Allreduce Latency Test v7.5\n# Size       Avg Latency(us)\n"
+    answer = ask(osu + "".join(f"{size} {us}.00\n" for size, us in times(0)))
+    assert answer.model.workers is None
+    assert any("(--workers N)" in note for note in answer.notes)
+
+
+def test_a_log_without_a_cost_says_what_it_is_good_for() -> None:
+    with pytest.raises(InvalidRequest) as refused:
+        ask(AUTOTUNE)
+    assert [fault.code for fault in refused.value.faults] == ["no_cost"]
+
+
+def test_the_command_reads_them(tmp_path: Path, run: Run) -> None:
+    for rank in (0, 1):
+        (tmp_path / f"rank{rank}.log").write_text(of_rank(rank, 5 * rank))
+    done = run("calibrate", *(str(tmp_path / f"rank{rank}.log") for rank in (0, 1)), "--json")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert json.loads(done.stdout)["samples"] == 4
+    entries = [entry(dims=(size // 4,), ms=us / 1e3) for size, us in times(0)]
+    (tmp_path / "dump_0").write_bytes(pickle.dumps(dumped(*entries), 2))
+    done = run("calibrate", str(tmp_path / "dump_0"), "--json")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert json.loads(done.stdout)["model"]["workers"] == 2
+    assert as_text(b"{}") is None
+
+
+def test_a_simulation_stands_beside_what_ddp_measured(tmp_path: Path, run: Run) -> None:
+    """The example's step: 2.55 ms of compute, 7.1 ms from the first launch, 6.2 ms exposed."""
+    graph, log = tmp_path / "two.json", tmp_path / "ddp.json"
+    graph.write_text(run("example", "two_layers").stdout)
+    times = {"forward_compute": 0.85, "backward_compute": 1.7, "backward_comm": 7.1}
+    told = {f"avg_{name}_time": round(1e6 * ms) for name, ms in times.items()}
+    overlap = {"avg_backward_compute_comm_overlap_time": 900_000}
+    log.write_text(
+        json.dumps({"world_size": 8, "rebuilt_bucket_sizes": "5000000"} | told | overlap)
+    )
+    asked = ("simulate", str(graph), "--policy", "ddp", "--ddp-log", str(log))
+    done = run(*asked)
+    assert (done.returncode, done.stderr) == (0, "")
+    rows = [line.split() for line in done.stdout.splitlines()]
+    assert ["exposed", "6.200", "ms", "6.200", "ms", "+0.0", "%"] in rows
+    assert ["communication", "7.100", "ms", "7.100", "ms", "+0.0", "%"] in rows
+    assert "is not that of the job" not in done.stdout
+    log.write_text(json.dumps({"world_size": 16} | told | overlap).replace("7100000", "9000000"))
+    far = run(*asked, "--json")
+    assert "DDP ran on 16 workers, and 8 are simulated." in far.stderr
+    assert "communication, exposed differ by more than 10 %" in " ".join(far.stderr.split())
+    assert json.loads(far.stdout)["exposed_us"] == 6200
+    log.write_text("{}")
+    assert "has no logging data of DDP" in run(*asked).stderr
+
+
+def test_a_log_stands_where_a_cost_model_does(tmp_path: Path, run: Run) -> None:
+    graph = tmp_path / "two.json"
+    graph.write_text(run("example", "two_layers").stdout)
+    log = tmp_path / "rank0.log"
+    log.write_text(of_rank(0, 0))
+    done = run("simulate", str(graph), "--cost-model", str(log), "--workers", "2", "--json")
+    assert done.returncode == 0
+    assert "4 of 4 launches have no record of some ranks" in done.stderr
+    model = json.loads(done.stdout)["request"]["cluster"]["cost_model"]
+    assert model["workers"] == 2
+    log.write_text(AUTOTUNE)
+    done = run("simulate", str(graph), "--cost-model", str(log))
+    assert done.returncode == 2
+    assert "25 ms" in done.stderr
