@@ -25,6 +25,9 @@ from solver.graph import Graph, build
 from solver.limits import MAX_RUN_STEPS
 from solver.policies.choice import Choice
 
+#: From this factor on it is worth saying.
+_SLOWED = 1.005
+
 
 def run(request: EstimateRequest, stored: Mapping[str, GraphBody]) -> EstimateAnswer:
     """Estimate costs, and simulate all rows with them.
@@ -173,7 +176,7 @@ def _summary(found: Estimate, runs: Sequence[MeasuredRun]) -> Iterator[str]:
 def _slowed(found: Estimate) -> Iterator[str]:
     """Say with which slow-down the times are simulated, which is no part of a cost model."""
     for each in found.parameters:
-        if each.parameter.name == SLOWDOWN and each.used > 1:
+        if each.parameter.name == SLOWDOWN and each.used > _SLOWED:
             yield (
                 f"Compute takes {each.used:.3g} times as long while launches run; with these costs "
                 f"give plans and simulations compute_slowdown {each.used:.3g}."

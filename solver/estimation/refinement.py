@@ -76,13 +76,15 @@ def _refined(
             if objective(problem, free, tried, noise) < objective(problem, free, found, noise):
                 found = tried
         noise = noise_of(problem, found, len(free))
-    # what agrees exactly without contention has none: its bound is hard to come to by slopes
+    # contention of none is a bound, which slopes hardly come to: it is tried by itself
     alone = [p for p in free if p.name != SLOWDOWN]
     none = {p: 1.0 for p in free if p.name == SLOWDOWN}
-    for some, held in ((alone, none), (free, {})) if none else ((free, {}),):
-        exact = _settled(problem, some, merged(found, held), _NO_CHANCE)
-        if noise_of(problem, exact, len(free)) <= _NO_CHANCE:
-            return exact
+    exact = _settled(problem, free, found, _NO_CHANCE)
+    if none:
+        without = _settled(problem, alone, merged(found, none), _NO_CHANCE)
+        exact = min(exact, without, key=lambda each: noise_of(problem, each, len(free)))
+    if noise_of(problem, exact, len(free)) <= _NO_CHANCE:
+        return exact
     return _settled(problem, free, found, noise)
 
 

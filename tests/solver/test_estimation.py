@@ -11,6 +11,7 @@ from solver.costs import Affine, Cluster, alike, network_of
 from solver.errors import InvalidMeasurements, InvalidOptions
 from solver.estimation.estimate import estimate
 from solver.estimation.least_squares import EstimationProblem, fit, objective
+from solver.estimation.parameters import parameters_of
 from solver.estimation.runs import MeasuredRun
 from solver.estimation.table_runs import runs_of
 from solver.estimation.times_table import TimesRow, is_times, read_times
@@ -85,6 +86,7 @@ def test_a_hidden_truth_is_found(speed):
     values = values_of(found)
     assert values.pop("compute_scale of small") == pytest.approx(speed, rel=1e-3)
     assert values.pop("compute_scale of wide") == pytest.approx(speed, rel=1e-3)
+    assert values.pop("compute_slowdown") == pytest.approx(1, rel=1e-3)
     assert values == pytest.approx(TRUTH, rel=1e-3)
     assert found.worst_error < 1e-3
     assert set(reasons_of(found).values()) == {None}
@@ -101,6 +103,7 @@ def test_far_from_the_defaults(truth):
     found = estimate(timed(["small"], [1, 2, 8, 32], ["wfbp", "single"], 0.8, **truth), CLUSTER)
     wanted = {"startup_us": truth["startup_us"], "hop_us": truth["hop_us"]}
     wanted |= {"bandwidth_gbps": truth["gbps"], "compute_scale of small": 0.8}
+    wanted["compute_slowdown"] = 1
     for label, value in values_of(found).items():
         if value is not None:
             assert value == pytest.approx(wanted[label], rel=1e-3), label
@@ -108,7 +111,7 @@ def test_far_from_the_defaults(truth):
 
 
 def test_other_rows_are_predicted():
-    runs = timed(["small"], [1, 4, 16], ["wfbp", "ddp"], 1.3)
+    runs = timed(["small"], [1, 2, 4, 16], ["wfbp", "ddp"], 1.3)
     others = [run("small", 64, "wfbp"), run("small", 8, "ddp"), run("small", 8, "bytescheduler")]
     found = estimate([*runs, *others], CLUSTER)
     for each, time in zip(others, found.times[-3:], strict=True):
@@ -122,7 +125,7 @@ def test_noise_is_told_and_stays_in_the_errors():
     runs = timed(["small"], [1, 4, 16, 32], ["wfbp", "ddp", "p3"], noise=0.02)
     found = estimate(runs, CLUSTER)
     assert 0.01 < found.noise < 0.04
-    wanted = TRUTH | {"compute_scale of small": 1.0}
+    wanted = TRUTH | {"compute_scale of small": 1.0, "compute_slowdown": 1.0}
     for each in found.parameters:
         if each.value is not None:
             assert abs(math.log(each.value / wanted[each.parameter.label])) < 4 * each.error
@@ -140,7 +143,7 @@ def test_one_worker_tells_the_speed_alone():
 
 
 def test_one_number_of_workers_does_not_tell_hops_from_start_ups():
-    runs = timed(["small"], [1, 8], ["wfbp", "ddp", "single"])
+    runs = timed(["small"], [1, 8], ["wfbp", "ddp", "single", "tictac"])
     found = estimate(runs, CLUSTER)
     values, reasons = values_of(found), reasons_of(found)
     assert values["bandwidth_gbps"] == pytest.approx(17, rel=1e-3)
@@ -189,7 +192,7 @@ def test_of_a_nominal_bandwidth_the_share_is_told():
 
 
 def test_a_model_without_times_has_the_speed_of_the_others():
-    runs = [*timed(["small"], [1, 4, 16], ["wfbp", "ddp"], 1.5), run("wide", 8, "wfbp")]
+    runs = [*timed(["small"], [1, 2, 4, 16], ["wfbp", "ddp"], 1.5), run("wide", 8, "wfbp")]
     found = estimate(runs, CLUSTER)
     (other,) = (each for each in found.parameters if each.parameter.of == "wide")
     assert other.value is None
@@ -210,7 +213,7 @@ def test_an_odd_time_does_not_decide():
 
 def test_a_parameter_of_a_policy():
     times = {}
-    for w in (2, 8, 32):
+    for w in (2, 4, 8, 32):
         launch = Affine(120 + 24 * (w - 1), 2 * (w - 1) / w / 17 / 125)
         policy = bind(Choice("ddp", parameters=(("bucket_cap_mb", 2.0),)))
         times[w] = simulate(with_barrier(layers()), alike(launch), policy)
@@ -317,6 +320,48 @@ def test_what_is_likely_before_any_row(cluster, nominal, startup, hop):
     assert used["startup_us"] == startup
     assert used["hop_us"] == pytest.approx(hop)
     assert used.get("bandwidth_share", 0.75) == 0.75
+
+
+def slowed(factor):
+    """Rows whose compute takes so many times as long beside launches."""
+    found = []
+    for n, policy in [(n, p) for n in (1, 2, 4, 16) for p in ("wfbp", "p3", "single")]:
+        launch = Affine(20 + 4 * (n - 1), 2 * (n - 1) / n / 50 / 125)
+        graph = layers() if policy == "p3" else with_barrier(layers())
+        time = sum(graph.durations)
+        if n > 1:
+            time = simulate(graph, alike(launch, factor), POLICIES[policy]).iteration_time
+        found.append(run("small", n, policy, time))
+    return found
+
+
+@pytest.mark.parametrize("factor", [1.25, 1.6])
+def test_contention_is_found_where_rows_tell_it(factor):
+    found = estimate(slowed(factor), CLUSTER)
+    values = values_of(found)
+    assert values["compute_slowdown"] == pytest.approx(factor, rel=1e-2)
+    assert values["bandwidth_gbps"] == pytest.approx(50, rel=1e-2)
+
+
+def test_an_interval_is_as_wide_as_what_is_not_known():
+    """Without a row of the network only what is plausible bounds it; noise alone is the rest."""
+    asked = run("small", 16, "single")
+    alone = estimate([run("small", 1, "wfbp", 8_540.0), asked], CLUSTER)
+    told = estimate([*timed(["small"], [1, 2, 4, 16, 32], ["wfbp", "ddp"]), asked], CLUSTER)
+    (low, high), (near, far) = alone.intervals[-1], told.intervals[-1]
+    wanted = true_time("small", 16, "single")
+    assert low < wanted < high
+    assert high > 1.5 * low
+    assert near == pytest.approx(wanted, rel=1e-3)
+    assert far == pytest.approx(wanted, rel=1e-3)
+
+
+def test_a_share_may_be_far_less_than_nominal_and_hardly_more():
+    asked = [run("small", 8, "wfbp", bandwidth_gbps=100.0)]
+    (share,) = (p for p in parameters_of(asked, Cluster(8)) if p.name == "bandwidth_share")
+    low, high = (share.median * math.exp(2 * s) for s in (-share.spread, share.above))
+    assert low < 0.35  # of 100 Gbit/s
+    assert 1.1 < high < 1.3
 
 
 def test_the_same_runs_give_the_same_estimate():

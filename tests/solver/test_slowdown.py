@@ -204,11 +204,12 @@ def test_a_policy_decides_as_the_fluid_does(policy, graph, startup, slowdown):
     assert_same(graph, timeline, Flow(graph, units, slowdown, choose))
 
 
+@pytest.mark.parametrize("slowdown", [1.0, 1.5])
 @pytest.mark.parametrize("policy", POLICIES)
 @given(graph=graphs(), cost=costs())
 @settings(max_examples=cases(100))
-def test_without_a_slowdown_events_are_the_same(policy, graph, cost):
-    network = alike(cost)
+def test_events_are_the_same_compiled_and_by_the_plain_engine(policy, slowdown, graph, cost):
+    network = alike(cost, slowdown)
     fast = simulate(graph, network, POLICIES[policy])
     slow = _SlowedEngine(graph, network, POLICIES[policy], None).run()
     assert slow.plan == fast.plan
