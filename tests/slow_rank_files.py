@@ -14,7 +14,7 @@ def described(channel):
 
 
 def by_rank(rows):
-    found = {}
+    found: dict[int, list] = {}
     for row in sorted(rows, key=lambda row: (row[0], row[8])):
         found.setdefault(row[0], []).append(row)
     return found
@@ -29,7 +29,8 @@ def kineto_files(rows, members):
     world = len(by_rank(rows))
     files = []
     for rank, own in by_rank(rows).items():
-        events, number, at, begun = [], 0, own[0][8] - 100.0, {}
+        begun: dict[int, float] = {}
+        events, number, at = [], 0, own[0][8] - 100.0
         for _, step, _, channel, group, _, _, size, start, end in own:
             begun.setdefault(step, at)
             number += 2
@@ -66,7 +67,8 @@ def flight_dumps(rows, members):
             for group, ranks in members.items()
             if rank in ranks
         }
-        entries, sent = [], {}
+        sent: dict[str, int] = {}
+        entries = []
         for i, (_, _, _, channel, group, _, kind, size, start, end) in enumerate(own):
             number = sent[group] = sent.get(group, 0) + 1
             begin, over = (10**18 + int(1e3 * time) for time in (start, end))
@@ -104,7 +106,9 @@ def flight_dumps(rows, members):
 
 def horovod_file(rows):
     """The coordinator's timeline: when each rank was ready for each tensor, by one clock."""
-    tensors, events, together = {}, [*hvd.HEAD], {}
+    tensors: dict[str, int] = {}
+    together: dict[int, list] = {}
+    events = [*hvd.HEAD]
     for row in rows:
         together.setdefault(row[5], []).append(row)
     for own in sorted(together.values(), key=lambda own: min(row[8] for row in own)):

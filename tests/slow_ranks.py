@@ -5,7 +5,7 @@ its ranks at once. What is planted is told apart from what the solver sees: each
 """
 
 import random
-from typing import NamedTuple
+from typing import Any, NamedTuple, cast
 
 KINDS = ("slower_compute", "late_input", "slow_link")
 
@@ -43,8 +43,8 @@ def layouts(draw, size):
     everyone = {"network": [tuple(range(size))]}
     found = [everyone]
     if size % 2 == 0:
-        even = [(i, i + 1) for i in range(0, size, 2)]
-        odd = [(i, (i + 1) % size) for i in range(1, size, 2)]
+        even: list[tuple[int, ...]] = [(i, i + 1) for i in range(0, size, 2)]
+        odd: list[tuple[int, ...]] = [(i, (i + 1) % size) for i in range(1, size, 2)]
         found.append({"even": even, "odd": odd})
     widths = [w for w in range(2, size // 2 + 1) if size % w == 0]
     if widths:
@@ -138,7 +138,7 @@ def made(seed, kind=None, steps=None):
             )
         )
     rank, op = draw.randrange(size), draw.randrange(len(parts))
-    plant, truth = Plant(), None
+    plant, truth = Plant(), cast("Any", None)
     if kind == "slower_compute":
         plant = Plant(kind, rank, amount=draw.uniform(0.1, 0.6))
         late = plant.amount * sum(part.compute for part in parts)

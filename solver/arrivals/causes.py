@@ -203,7 +203,7 @@ def _cause(
     sure: Excess,
     ops: tuple[OpLateness, ...],
 ) -> Cause:
-    low, high = sure.interval or (sure.mean, sure.mean)
+    low, high = sure.interval
     figures = [round(each, 3) for each in (sure.mean, low, high, sure.limit or 0.0)]
     late, least, most, limit = figures
     return Cause(kind, rank, group, op, late, least, most, limit, None, ops)

@@ -39,11 +39,10 @@ class Excess:
         return self.limit is not None and self.mean > self.limit
 
     @property
-    def interval(self) -> tuple[float, float] | None:
-        """Two standard errors to both sides [us]; None where nothing tells them."""
-        if self.error is None:
-            return None
-        return self.mean - _HALF * self.error, self.mean + _HALF * self.error
+    def interval(self) -> tuple[float, float]:
+        """Two standard errors to both sides [us]."""
+        half = _HALF * (self.error or 0.0)
+        return self.mean - half, self.mean + half
 
 
 def excesses(

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from solver.costs import Network, bytes_on, cost_error_of
 from solver.evidence.gain import share_text
 from solver.graph import Graph, RecordedStep
+from solver.graph.names import NEGOTIATION
 
 #: From which share on it is worth saying how measurements become better.
 _FAR = 0.03
@@ -205,10 +206,13 @@ def _assumed(
 
 
 def _kept(graph: Graph) -> Iterator[str]:
-    """Say what takes its recorded time on every network."""
+    """Say what takes its recorded time on every network, or in every plan."""
     kept = None if graph.recorded is None else graph.recorded.kept()
     if kept is not None:
         yield kept
+    negotiated = sum(op.duration_us or 0.0 for op in graph.ops if op.stream == NEGOTIATION)
+    if negotiated:
+        yield f"{_ms(negotiated)} of negotiation stay as recorded: no plan moves them."
 
 
 def _sentences(

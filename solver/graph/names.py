@@ -15,6 +15,9 @@ UNIT_KINDS = {GATHER: ALL_GATHER, REGATHER: ALL_GATHER, SCATTER: REDUCE_SCATTER}
 #: The stream of what the host does between its launches, in graphs of recorded steps.
 HOST = "host"
 
+#: The stream of Horovod's cycles, in graphs of recorded steps: what no plan moves.
+NEGOTIATION = "negotiate"
+
 #: What PyTorch calls a parameter: names of modules and its own, joined by points.
 _PATH = re.compile(r"\w+(\.\w+)*")
 

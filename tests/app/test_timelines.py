@@ -49,7 +49,7 @@ def test_the_command_prints_where_the_time_went(run: Run, tmp_path: Path) -> Non
     file = tmp_path / "timeline.json"
     file.write_bytes(text(steps(3)))
     page = run("import", str(file)).stdout
-    assert page.startswith("Read from a horovod file: 6 ops, 3 collectives, 0.001 MB\n")
+    assert page.startswith("Read from a horovod file: 8 ops, 3 collectives, 0.001 MB\n")
     assert (
         "3 tensors in 2 buffers; of their time: negotiate 31.2 %, wait 21.2 %, "
         "all-reduce 32.5 %, memcpy 7.5 %, other 7.5 %"
@@ -79,7 +79,7 @@ def test_a_plan_of_a_profile_is_made(run: Run) -> None:
     files = [str(DATA / name) for name in ("jax_profile.json.gz", "jax_hlo.txt.gz")]
     done = run("plan", *files)
     assert done.returncode == 0, done.stderr
-    assert run("import", *files).stdout.startswith("Read from an xla file: 20 ops, 1 collective")
+    assert run("import", *files).stdout.startswith("Read from an xla file: 21 ops, 1 collective")
 
 
 def test_steps_of_parameter_servers_need_no_graph(service: Service) -> None:

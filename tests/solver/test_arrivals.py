@@ -101,7 +101,8 @@ def test_nobody_is_late_on_paper():
 
 def test_waiting_is_passed_on():
     """Rank 0 is late to its pair; the other of the pair is late to all by no work of its own."""
-    rows, now, number, last = [], 0.0, 0, {}
+    rows, now, number = [], 0.0, 0
+    last: dict[int, float] = {}
     for step in range(4):
         for op, groups in (("a", [(0, 1), (2, 3)]), ("b", [(0, 1, 2, 3)])):
             number += 1
@@ -151,6 +152,42 @@ def test_what_is_late_to_several_launches_is_late_once():
     [cause] = arrival_report(overlapped(30.0)).causes
     assert (cause.kind, cause.rank, cause.op, cause.late_us) == ("late_input", 2, "a", 30.0)
     assert cause.step_without_us == 210.0
+
+
+def test_a_launch_that_the_one_before_kept_is_no_work():
+    """All are ready for ``b`` while ``a`` of 150 us is sent, so nobody is late to it."""
+    rows, now = [], 0.0
+    for step in range(4):
+        came = [now + 100, now + 100, now + 130]
+        over = now + 280
+        for r, a in enumerate(came):
+            for k, (begin, end) in enumerate(((a, over), (over + 1, over + 50))):
+                rows.append(
+                    Arrival(r, step, "ab"[k], "network", "network", 2 * step + k, "all_reduce", 8,
+                            begin, end, now if step else nan)
+                )  # fmt: skip
+        now = over + 50
+    found = arrival_report(rows)
+    [cause] = found.causes
+    assert (cause.kind, cause.rank, cause.op, cause.late_us) == ("late_input", 2, "a", 30.0)
+    assert (found.step_us, cause.step_without_us) == (330.0, 300.0)
+
+
+def test_one_step_of_many_ranks_tells_a_cause_and_no_step():
+    rows = [
+        Arrival(r, 0, op, "network", "network", k, "all_reduce", 8, begin + more, end)
+        for r in range(6)
+        for k, (op, begin, end) in enumerate(
+            (("a", 0.0, 10.0), ("b", 110.0, 200.0), ("c", 300.0, 400.0))
+        )
+        for more in [40.0 if (r, op) == (4, "b") else 0.0]
+    ]
+    found = arrival_report(rows)
+    assert [(cause.kind, cause.rank, cause.op) for cause in found.causes] == [
+        ("late_input", 4, "b")
+    ]
+    assert (found.step_us, found.causes[0].step_without_us, found.lost_us) == (None, None, None)
+    assert not any("Without it" in sentence for sentence in found.sentences)
 
 
 def test_one_op_tells_no_kind():

@@ -11,7 +11,7 @@ from solver.errors import InvalidTrace
 from solver.evidence.evidence import evidence_of
 from solver.graph import RecordedStep
 from solver.traces import Total, TraceOptions, detect, flight_recorder, horovod, read_trace
-from solver.traces.flight_recorder.repeats import Launch, steps_of
+from solver.traces.flight_recorder.repeats import SeriesLaunch, steps_of
 from tests import horovod_events as hvd
 from tests.kineto_events import AUTOGRAD, NCCL, kernel, note, sized, text
 from tests.slow_rank_files import flight_dumps, horovod_file, kineto_files
@@ -21,7 +21,7 @@ FAILING = Path(__file__).parents[3] / "shared" / "data" / "failing"
 
 
 def members_of(rows):
-    found = {}
+    found: dict[str, set[int]] = {}
     for row in rows:
         found.setdefault(row[4], set()).add(row[0])
     return {group: tuple(sorted(ranks)) for group, ranks in found.items()}
@@ -134,7 +134,7 @@ def test_horovod_s_tensors_are_released_before_others_are_sent():
     assert (cause.kind, cause.rank, cause.op, cause.late_us) == ("late_input", 1, "a", 50.0)
 
 
-def dumped(*entries, **top):
+def dumped(*entries: dict, **top):
     entry = {
         "process_group": ["0", "default_pg"],
         "collective_seq_id": 1,
@@ -143,6 +143,11 @@ def dumped(*entries, **top):
         "time_discovered_completed_ns": 10**18 + 2000,
     }
     return json.dumps({"entries": [entry | more for more in entries or [{}]], **top}).encode()
+
+
+def test_launches_without_a_number_are_none_of_several_ranks():
+    files = [dumped({"collective_seq_id": None}, rank=rank) for rank in range(2)]
+    assert of_files(files) is None
 
 
 def test_one_dump_is_no_graph_and_tells_nobody():
@@ -154,6 +159,15 @@ def test_one_dump_is_no_graph_and_tells_nobody():
     assert (
         trace.report.warnings[1] == "Dumps of two ranks or more, of one run, tell who comes late."
     )
+
+
+def test_a_dump_that_was_cut_off_is_read_to_its_last_whole_entry():
+    whole = dumped({}, {"collective_seq_id": 2}, {"collective_seq_id": 3})
+    report = flight_recorder.read([whole[:-60]], TraceOptions()).report
+    assert report.collectives == {"all_reduce": Total(2, 0)}
+    assert report.repaired[0].startswith("The file was cut off after event 2; the ")
+    both = [dumped(rank=0), dumped({}, {}, rank=1)[:-40]]
+    assert flight_recorder.read(both, TraceOptions()).report.repaired[0].startswith("File 2: The")
 
 
 @pytest.mark.parametrize(
@@ -212,15 +226,23 @@ def test_buffers_that_lost_their_first_launches():
 
 
 def test_a_pattern_that_comes_again_is_a_step():
-    one = [Launch("a", i, i % 3) for i in range(2, 14)]
-    other = [launch for i in range(2, 14) for launch in (Launch("a", i, i % 3), Launch("b", i, 0))]
-    (places, more), found = steps_of([one, other])
+    one = [SeriesLaunch("a", i, i % 3) for i in range(2, 14)]
+    other = [
+        launch
+        for i in range(2, 14)
+        for launch in (SeriesLaunch("a", i, i % 3), SeriesLaunch("b", i, 0))
+    ]
+    both, found = steps_of([one, other])
+    places, more = both
     assert found
     assert [place for _, place in places] == [0, 1, 2] * 4
     assert [step for step, _ in places] == [i // 3 for i in range(12)]
     assert more[::2] == places
     assert more[1::2] == places
-    (alone,), found = steps_of([[Launch("a", i, i) for i in range(4)]])
+    late = [SeriesLaunch("a", 4, 1), *other[4:]]  # it begins within a step
+    _, (_, *rest) = steps_of([one, late])[0]
+    assert rest == more[4:]
+    (alone,), found = steps_of([[SeriesLaunch("a", i, i) for i in range(4)]])
     assert (alone, found) == ([(0, 0), (1, 0), (2, 0), (3, 0)], False)
 
 

@@ -206,8 +206,12 @@ def test_collectives_are_a_graph():
         ("worker0 sum1", "all_reduce", None, 400, ("worker0 g1",)),
         ("worker0 host", "compute", 1, None, ("worker0 g1",)),
         ("worker0 g2", "compute", 20, None, ("worker0 g1",)),
-        ("worker0 sum2", "all_reduce", None, 800, ("worker0 g2",)),
-        ("worker0 host #2", "compute", 4, None, ("worker0 g2", "worker0 sum1", "worker0 sum2")),
+        ("worker0 host #2", "compute", 1, None, ("worker0 g2",)),
+        ("worker0 sum2", "all_reduce", None, 800, ("worker0 g2", "worker0 host #2")),
+        (
+            *("worker0 host #3", "compute", 4, None),
+            ("worker0 host #2", "worker0 sum1", "worker0 sum2"),
+        ),
         ("worker0 apply", "compute", 4, None, ("worker0 sum1", "worker0 sum2")),
     ]
     assert trace.report.collectives == {"all_reduce": Total(2, 1200)}

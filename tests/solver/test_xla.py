@@ -228,9 +228,11 @@ def test_a_run_on_gpus_by_hand():
         ("host", "compute", 1, None, ("gemm_fusion.1",)),
         ("fusion.2", "compute", 20, None, ("host",)),
         ("fusion.2 #2", "compute", 10, None, ("fusion.2",)),
-        ("psum.7", "reduce_scatter", None, 128, ("fusion.2 #2",)),  # 8 of 4 bytes on each of 4
-        ("fusion.3", "compute", 5, None, ("fusion.2 #2", "all-reduce-start.1", "psum.7")),
+        ("host #2", "compute", 1, None, ("fusion.2 #2",)),
+        ("psum.7", "reduce_scatter", None, 128, ("host #2",)),  # 8 of 4 bytes on each of 4
+        ("fusion.3", "compute", 5, None, ("host #2", "all-reduce-start.1", "psum.7")),
     ]
+    assert trace.report.recorded_us == trace.report.measured_us == 50
     assert trace.report.collectives == {
         "all_reduce": Total(1, 600),
         "reduce_scatter": Total(1, 128),

@@ -89,12 +89,15 @@ class FlightDump(NamedTuple):
         Whether the buffer still has the first launch.
     left_out
         Launches that did not complete, or have no times.
+    cut
+        Where the file ends, a sentence; None of a whole one.
     """
 
     rank: int | None
     entries: tuple[FlightEntry, ...]
     is_whole: bool
     left_out: int
+    cut: str | None = None
 
 
 def dump_of(content: bytes, place: str, base_ns: int | None = None) -> tuple[FlightDump, int]:
@@ -119,7 +122,7 @@ def dump_of(content: bytes, place: str, base_ns: int | None = None) -> tuple[Fli
     -----
     O(bytes).
     """
-    raw, _ = decode(content, place, _DECODER)
+    raw, cut = decode(content, place, _DECODER)
     timed = [entry for entry in raw.entries if _is_timed(entry)]
     if base_ns is None:
         base_ns = min((entry.time_created_ns or 0 for entry in timed), default=0)
@@ -136,6 +139,7 @@ def dump_of(content: bytes, place: str, base_ns: int | None = None) -> tuple[Fli
         tuple(entries),
         first == 0,
         len(raw.entries) - len(timed),
+        cut.said if cut else None,
     )
     return dump, base_ns
 

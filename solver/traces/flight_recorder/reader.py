@@ -8,9 +8,10 @@ from solver.arrivals.arrival import Arrival
 from solver.arrivals.report import arrival_report
 from solver.codes import FaultCode
 from solver.errors import Fault, InvalidTrace
+from solver.traces.exit_check import checked
 from solver.traces.files import beginning, places_of
 from solver.traces.flight_recorder.entries import FlightDump, FlightEntry, read_dumps
-from solver.traces.flight_recorder.repeats import Launch, steps_of
+from solver.traces.flight_recorder.repeats import SeriesLaunch, steps_of
 from solver.traces.kineto.groups import titles
 from solver.traces.report import Total, report_of
 from solver.traces.sentences import counted
@@ -75,7 +76,7 @@ def read(files: Sequence[bytes], options: TraceOptions) -> Trace:
     for one in dumps[0].entries:
         old = kinds.get(one.kind, Total(0, 0))
         kinds[one.kind] = Total(old.count + 1, old.bytes + (one.bytes or 0))
-    return Trace(
+    trace = Trace(
         None,
         report_of(
             FORMAT,
@@ -85,13 +86,19 @@ def read(files: Sequence[bytes], options: TraceOptions) -> Trace:
             dropped=[f"{counted(left, 'launch', 'launches')} without begin or end."]
             if left
             else [],
+            repaired=[
+                dump.cut if len(dumps) == 1 else f"File {i}: {dump.cut}"
+                for i, dump in enumerate(dumps, 1)
+                if dump.cut
+            ],
             warnings=[_NO_GRAPH, *warned],
             arrivals=report,
         ),
     )
+    return checked(trace)
 
 
-def _launches(dump: FlightDump, *, is_whole: bool) -> Iterator[tuple[Launch, FlightEntry]]:
+def _launches(dump: FlightDump, *, is_whole: bool) -> Iterator[tuple[SeriesLaunch, FlightEntry]]:
     """Yield what can be found again on other ranks, as launches of a series."""
     title = titles(list({one.group.name: one.group for one in dump.entries}.values()))
     sent: Counter[str] = Counter()
@@ -100,15 +107,15 @@ def _launches(dump: FlightDump, *, is_whole: bool) -> Iterator[tuple[Launch, Fli
         if one.pair is not None:
             series = f"{series} {one.kind}"
             if is_whole:
-                yield Launch(series, sent[series], (one.kind, one.bytes)), one
+                yield SeriesLaunch(series, sent[series], (one.kind, one.bytes)), one
             sent[series] += 1
         elif one.number is not None:
-            yield Launch(series, one.number, (one.kind, one.bytes)), one
+            yield SeriesLaunch(series, one.number, (one.kind, one.bytes)), one
 
 
 def _arrivals(
     ranks: Sequence[int],
-    of_ranks: Sequence[Sequence[tuple[Launch, FlightEntry]]],
+    of_ranks: Sequence[Sequence[tuple[SeriesLaunch, FlightEntry]]],
     steps: Sequence[Sequence[tuple[int, int]]],
 ) -> Iterator[Arrival]:
     for rank, own, places in zip(ranks, of_ranks, steps, strict=True):

@@ -10,7 +10,7 @@ _LAST = 2 / 3
 _TIMES = 2
 
 
-class Launch(NamedTuple):
+class SeriesLaunch(NamedTuple):
     """A launch of one rank: of what series, the how manieth of it, and what it looks like."""
 
     series: str
@@ -25,7 +25,7 @@ class _Series(NamedTuple):
     base: int
 
 
-def steps_of(ranks: Sequence[Sequence[Launch]]) -> tuple[list[list[tuple[int, int]]], bool]:
+def steps_of(ranks: Sequence[Sequence[SeriesLaunch]]) -> tuple[list[list[tuple[int, int]]], bool]:
     """Return step and place in it of each launch of each rank; whether a pattern comes again.
 
     Launches of a series have the same numbers on all ranks, as the sequence numbers of process
@@ -61,11 +61,11 @@ def steps_of(ranks: Sequence[Sequence[Launch]]) -> tuple[list[list[tuple[int, in
     return places, is_found
 
 
-def _place(one: Launch, series: _Series) -> tuple[int, int]:
+def _place(one: SeriesLaunch, series: _Series) -> tuple[int, int]:
     return divmod(one.number - series.base, series.in_step)
 
 
-def _anchor(launches: Sequence[Launch], known: dict[str, _Series]) -> tuple[int, int]:
+def _anchor(launches: Sequence[SeriesLaunch], known: dict[str, _Series]) -> tuple[int, int]:
     """Return a launch that begins a step by what is known, and which step; the first else."""
     for i, one in enumerate(launches):
         if one.series in known:

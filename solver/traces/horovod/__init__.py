@@ -2,7 +2,7 @@
 
 Bar by bar the events become launches (:mod:`.bars`), these steps and fused buffers
 (:mod:`.steps`), their shares of the time (:mod:`.shares`), and one step the graph
-(:mod:`.iteration`).
+(:mod:`.iteration`), with what Horovod's loop did in it (:mod:`.loop`).
 """
 
 from solver.traces.formats import TraceFormat, names
@@ -22,8 +22,8 @@ TRACE_FORMAT = TraceFormat(
     ),
     assumes=(
         "buffers from operations that began together; a tensor is released when its "
-        "negotiation began; between releases is compute, the rest of the step waits for all "
-        "tensors"
+        "negotiation began; what a cycle decides, it then performs; between releases is "
+        "compute, the rest waits for all tensors"
     ),
     refuses=(
         "no bytes of a tensor anywhere; two timelines; layers of which no tensor is a gradient"

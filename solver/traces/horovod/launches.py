@@ -1,25 +1,12 @@
-"""The bars of a timeline: what each tensor negotiated, waited for and was part of.
+"""What tensors were part of in a timeline, and what a file holds of them."""
 
-Horovod writes a process for each tensor. In it ``NEGOTIATE_ALLREDUCE`` lasts from the first rank
-that is ready until all are, with a tick of no length for each rank (none when the response was
-cached), and then ``ALLREDUCE`` with the activities of the operation one after another inside.
-"""
+from itertools import pairwise
+from statistics import median
+from typing import NamedTuple
 
-import re
-from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
-
-import msgspec
-
-from solver.codes import FaultCode
-from solver.element_types import width_of
-from solver.errors import Fault, InvalidTrace
-from solver.graph import ALL_GATHER, ALL_REDUCE, ALL_TO_ALL, REDUCE_SCATTER, first_of
-from solver.limits import MAX_BYTES, MAX_WORKERS
-from solver.traces.chrome import ChromeEvent, decode, fits
+from solver.graph import ALL_GATHER, ALL_REDUCE, ALL_TO_ALL, REDUCE_SCATTER
+from solver.limits import MAX_WORKERS
 from solver.traces.cut_files import CutFile
-from solver.traces.dimensions import elements
-from solver.traces.sentences import counted
 
 #: What Horovod calls its operations, of those that a step repeats.
 KINDS = {
@@ -29,45 +16,15 @@ KINDS = {
     "REDUCESCATTER": REDUCE_SCATTER,
     "ALLTOALL": ALL_TO_ALL,
 }
-CYCLE = "CYCLE_START"
-NEGOTIATE = "NEGOTIATE_"
-
-#: An activity that is the operation itself, by any library: ``NCCL_ALLREDUCE``, ``MPI_BCAST``.
-_OPERATION = re.compile(
-    r"(?:NCCL|MPI|GLOO|CCL|MLSL|DDL)_.*(?:REDUCE|GATHER|BCAST|BROADCAST|SCATTER|ALLTOALL)"
-)
-_DIMENSIONS = re.compile(r"\[\s*(?:[0-9]+\s*(?:,\s*[0-9]+\s*)*)?\]")
-_RANK = re.compile(r"[0-9]{1,9}")
-_LONGEST = 80
-
-
-class _BarArgs(msgspec.Struct, gc=False):
-    name: str | None = None
-    dtype: str | None = None
-    shape: str | None = None
-
-
-class _BarEvent(ChromeEvent):
-    cat: Any = None
-    tid: Any = None
-    dur: Any = None
-    args: _BarArgs | None = None
-
-
-_DECODER: msgspec.json.Decoder[list[_BarEvent]] = msgspec.json.Decoder(list[_BarEvent])
 
 
 class Activity(NamedTuple):
-    """A part of an operation [us]."""
+    """A part of an operation [us]; ``is_operation`` of the collective itself."""
 
     name: str
     start: float
     end: float
-
-    @property
-    def is_operation(self) -> bool:
-        """Whether it is the collective itself."""
-        return _OPERATION.match(self.name) is not None
+    is_operation: bool
 
 
 class TensorLaunch(NamedTuple):
@@ -143,165 +100,22 @@ class HorovodTimeline(NamedTuple):
     cut: CutFile | None = None
 
     @property
+    def cycle(self) -> float | None:
+        """Median time between two cycles [us]; None where they are not marked."""
+        gaps = self._gaps()
+        return median(gaps) if gaps else None
+
+    @property
+    def cycle_time(self) -> float | None:
+        """What the loop sleeps to, HOROVOD_CYCLE_TIME [us]: its shortest cycle; None likewise."""
+        return min(self._gaps(), default=None)
+
+    def _gaps(self) -> list[float]:
+        return [after - before for before, after in pairwise(self.cycles)]
+
+    @property
     def workers(self) -> int | None:
         """How many there are by the ranks; None where none is named, or more than can be."""
         if self.highest_rank is None or self.highest_rank >= MAX_WORKERS:
             return None
         return self.highest_rank + 1
-
-
-class _Bar:
-    """A bar that has begun."""
-
-    __slots__ = ("activities", "name", "ranks", "run", "start")
-
-    def __init__(self, name: str, start: float) -> None:
-        self.name, self.start = name, start
-        self.activities: list[Activity] = []
-        self.ranks: dict[int, float] = {}
-        self.run: int | None = None
-
-
-class _Tensor:
-    """A process of the file: its open bars, and the negotiation that is over."""
-
-    __slots__ = ("name", "negotiated", "open")
-
-    def __init__(self) -> None:
-        self.name: str | None = None
-        self.open: list[_Bar] = []
-        self.negotiated: tuple[float, dict[int, float], float] | None = None
-
-
-class _BarReader:
-    """Events turned into launches, one after another."""
-
-    def __init__(self) -> None:
-        self.tensors: dict[int | str, _Tensor] = {}
-        self.launches: list[TensorLaunch] = []
-        self.cycles: list[float] = []
-        self.highest_rank: int | None = None
-        self.strays = 0
-        self._run = 0
-        self._ended = True
-
-    def take(self, event: _BarEvent) -> None:
-        """Take an event that has its time."""
-        at = event.start
-        if event.ph == "i":
-            self.cycles += [at] if event.name == CYCLE else []
-            return
-        tensor = self.tensors.setdefault(event.pid or 0, _Tensor())
-        if event.ph == "M":
-            if event.name == "process_name" and event.args and event.args.name:
-                tensor.name = event.args.name
-        elif event.ph == "B":
-            self._begin(tensor, _Bar(event.name or "", at))
-        elif event.ph == "X":
-            rank = _RANK.fullmatch(event.name or "")
-            if tensor.open and rank:
-                tensor.open[0].ranks.setdefault(int(rank[0]), at)
-                self.highest_rank = max(self.highest_rank or 0, int(rank[0]))
-        elif event.ph == "E":
-            self._end(tensor, at, event.args)
-
-    def _begin(self, tensor: _Tensor, bar: _Bar) -> None:
-        if len(tensor.open) == 1 and tensor.open[0].run is None and _OPERATION.match(bar.name):
-            self._run += self._ended
-            self._ended = False
-            tensor.open[0].run = self._run
-        tensor.open.append(bar)
-
-    def _end(self, tensor: _Tensor, at: float, args: _BarArgs | None) -> None:
-        if not tensor.open:
-            self.strays += 1
-            return
-        bar = tensor.open.pop()
-        if tensor.open:
-            part = Activity(bar.name, bar.start, at)
-            self._ended |= part.is_operation
-            if len(tensor.open) == 1:
-                tensor.open[0].activities.append(part)
-        elif bar.name.startswith(NEGOTIATE):
-            tensor.negotiated = bar.start, bar.ranks, at
-        elif tensor.name is not None:
-            ready, ranks, decided = tensor.negotiated or (bar.start, {}, bar.start)
-            tensor.negotiated = None
-            said = tuple(ranks.items())
-            size = None if args is None else _size(args.dtype, args.shape)
-            self.launches.append(
-                TensorLaunch(
-                    *(tensor.name, bar.name, ready, said, decided, bar.start, at),
-                    *(tuple(bar.activities), size, bar.run),
-                )
-            )
-
-
-def timeline(content: bytes, place: str) -> HorovodTimeline:
-    """Read the bars of one file.
-
-    Parameters
-    ----------
-    content
-        A timeline; it may end anywhere, as that of a run that was killed does.
-    place
-        The pointer to the file.
-
-    Raises
-    ------
-    InvalidTrace
-        When the file is empty, no JSON, or no list of events, or with every event that has no
-        time, or one before that of the event it ends.
-
-    Notes
-    -----
-    O(bytes).
-    """
-    events, cut = decode(content, place, _DECODER)
-    faults = first_of(_faults(events, place))
-    if faults:
-        raise InvalidTrace(faults)
-    reading = _BarReader()
-    for event in events:
-        reading.take(event)
-    is_open = cut is not None and cut.is_list_alone
-    repaired = ["The list of events has no end."] if is_open else []
-    left = sum(len(tensor.open) for tensor in reading.tensors.values())
-    if left:
-        repaired.append(f"{counted(left, 'bar')} had not ended when the file ends: left out.")
-    if reading.strays:
-        ends = counted(reading.strays, "end")
-        repaired.append(f"{ends} of bars that had not begun: left out.")
-    launches = sorted(reading.launches, key=lambda launch: launch.ready)
-    cycles = tuple(sorted(reading.cycles))
-    return HorovodTimeline(
-        tuple(launches), cycles, reading.highest_rank, tuple(repaired), None if is_open else cut
-    )
-
-
-def _faults(events: Sequence[_BarEvent], place: str) -> Iterator[Fault]:
-    """Find events without a time, and those before the last one of their tensor."""
-    last: dict[int | str, float] = {}
-    for i, event in enumerate(events):
-        if event.ph not in {"B", "E", "X", "i"}:
-            continue
-        if event.ts is None:
-            detail = f"Event {i} ({event.ph}) needs ts, its time [us]."
-            yield Fault(f"{place}/{i}/ts", FaultCode.MISSING_FIELD, detail)
-        elif not fits(event.ts):
-            detail = f"Event {i}: ts must be at most 2^53 us."
-            yield Fault(f"{place}/{i}/ts", FaultCode.OUT_OF_RANGE, detail)
-        elif event.ph in {"B", "E"} and event.ts < last.get(event.pid or 0, event.ts):
-            detail = f"Event {i}: ts is before that of the tensor's event before it."
-            yield Fault(f"{place}/{i}/ts", FaultCode.OUT_OF_RANGE, detail)
-        elif event.ph in {"B", "E"}:
-            last[event.pid or 0] = event.ts
-
-
-def _size(dtype: str | None, shape: str | None) -> int | None:
-    """Return the bytes of a tensor; None for a type or a shape that is none."""
-    width = width_of(dtype)
-    if width is None or shape is None or not _DIMENSIONS.fullmatch(shape):
-        return None
-    count = elements(re.findall("[0-9]+", shape))
-    return None if count is None else min(width * count, MAX_BYTES + 1)

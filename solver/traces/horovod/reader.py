@@ -12,8 +12,10 @@ from solver.models.layers import iteration
 from solver.traces.exit_check import TraceStep, checked
 from solver.traces.files import beginning, with_companion
 from solver.traces.horovod.arrivals import arrivals_of
-from solver.traces.horovod.iteration import measured_times, ops_of
-from solver.traces.horovod.launches import CYCLE, KINDS, NEGOTIATE, TensorLaunch, timeline
+from solver.traces.horovod.bars import CYCLE, NEGOTIATE, timeline
+from solver.traces.horovod.iteration import as_it_ran, measured_times, ops_of, with_waits
+from solver.traces.horovod.launches import KINDS, HorovodTimeline
+from solver.traces.horovod.layer_releases import released_by
 from solver.traces.horovod.layers import (
     LayerTimes,
     gradients_of,
@@ -22,15 +24,15 @@ from solver.traces.horovod.layers import (
     read_layers,
     sized_layers,
 )
+from solver.traces.horovod.loop import LoopRun, loop_of, own_time
 from solver.traces.horovod.payload_sizes import Sizes, tensor_sizes
 from solver.traces.horovod.shares import communication
 from solver.traces.horovod.statements import (
     BARRIER,
     RELEASES,
-    data_said,
-    difference_said,
     irregular_said,
     left_out,
+    loop_said,
     sizes_said,
     warnings,
 )
@@ -52,10 +54,10 @@ def looks_like(content: bytes) -> bool:
 
 
 class _Built(NamedTuple):
-    """The graph of a step, the launches in it, and what was decided."""
+    """The graph of a step, Horovod's loop in it, and what was decided."""
 
     graph: Graph
-    launches: tuple[TensorLaunch, ...]
+    loop: LoopRun
     dropped: tuple[str, ...]
     assumed: tuple[str, ...]
     warnings: tuple[str, ...] = ()
@@ -67,8 +69,9 @@ def read(files: Sequence[bytes], options: TraceOptions) -> Trace:
     Steps are told by tensors that come again. The step is the one asked for, or the one of median
     length. With layers their times make the graph and its tensors are their gradients, matched by
     the end of the name; without, a tensor is released when its negotiation began, and what ran
-    between two releases is compute. Bytes are those that the timeline has, else those of the
-    layers or of ``parameters``.
+    between two releases is compute. Horovod's cycles are ops between releases and launches, and
+    the copies around an operation are part of its launch. Bytes are those that the timeline has,
+    else those of the layers or of ``parameters``.
 
     Raises
     ------
@@ -93,11 +96,11 @@ def read(files: Sequence[bytes], options: TraceOptions) -> Trace:
     if faults := list(_size_faults(step, sizes, place)):
         raise InvalidTrace(faults)
     if layers:
-        built = _with_layers(options.name, step, layers, sizes, place)
+        built = _with_layers(options.name, recorded, step, layers, sizes, place)
     else:
         built = _alone(options.name, steps, step, sizes)
     measured = tuple(
-        (name, round(time, 3)) for name, time in measured_times(built.launches, sizes.bytes)
+        (name, round(time, 3)) for name, time in measured_times(built.loop.launches, sizes.bytes)
     )
     source = "the ranks that were ready" if recorded.workers else "no rank is named"
     if recorded.workers is None and recorded.highest_rank is not None:
@@ -111,14 +114,14 @@ def read(files: Sequence[bytes], options: TraceOptions) -> Trace:
         step=index,
         dropped=(*left_out(recorded.launches), *irregular_said(steps), *built.dropped),
         repaired=recorded.repaired,
-        assumed=(*built.assumed, *sizes_said(sizes), *data_said(step)),
+        assumed=(*built.assumed, *loop_said(built.loop), *sizes_said(sizes)),
         warnings=(*built.warnings, *warnings(recorded, step, sizes, options)),
         measured_us=step.length,
-        communication=communication(steps.regular, step, sizes.bytes, recorded.cycles),
+        communication=communication(steps.regular, step, sizes.bytes, recorded.cycle),
         arrivals=arrivals_of(steps.regular),
     )
     trace = Trace(built.graph, report, measured, (channel,), samples)
-    return checked(trace, TraceStep(difference_said))
+    return checked(trace, TraceStep(graph=as_it_ran(built.graph, built.loop.launches)))
 
 
 def _choose(steps: RepeatedSteps, step: int | None, place: str) -> int:
@@ -168,13 +171,19 @@ def _alone(name: str, steps: RepeatedSteps, step: TimelineStep, sizes: Sizes) ->
         said.append("The step has no end in the file: that op is as long as in the median step.")
     elif rest is None:
         said.append("No step has an end in the file: that op takes no time.")
+    loop = loop_of(step.launches, {launch.tensor: launch.ready for launch in step.launches})
     with as_trace_faults():
-        graph = build(name, ops_of(step, sizes.bytes, rest or 0.0))
-    return _Built(graph, step.launches, (), tuple(said))
+        graph = build(name, with_waits(ops_of(step, sizes.bytes, rest or 0.0), loop.waits))
+    return _Built(graph, loop, (), tuple(said))
 
 
 def _with_layers(
-    name: str, step: TimelineStep, layers: Sequence[LayerTimes], sizes: Sizes, place: str
+    name: str,
+    recorded: HorovodTimeline,
+    step: TimelineStep,
+    layers: Sequence[LayerTimes],
+    sizes: Sizes,
+    place: str,
 ) -> _Built:
     """Build the graph of layers that send the tensors of a step."""
     gradients = gradients_of(layers)
@@ -186,9 +195,11 @@ def _with_layers(
         )
         raise InvalidTrace([Fault(place, FaultCode.TRACES_DIFFER, detail)])
     tensors = {gradient: tensor for tensor, gradient in by_tensor.items()}
+    launches = tuple(launch for launch in step.launches if launch.tensor in by_tensor)
+    loop = loop_of(launches, released_by(layers, by_tensor, step, recorded.cycle_time))
     with as_trace_faults():
         graph = iteration(name, sized_layers(layers, tensors, sizes.bytes))
-    launches = tuple(launch for launch in step.launches if launch.tensor in by_tensor)
+        graph = build(name, with_waits(graph.ops, loop.waits))
     lost = [launch.tensor for launch in step.launches if launch.tensor not in by_tensor]
     unsent = [gradient for gradient in gradients if gradient not in tensors]
     dropped = [f"{len(lost)} tensors of no gradient of the layers: {lost[0]!r}."] if lost else []
@@ -202,11 +213,15 @@ def _with_layers(
         f"Times are those of the {len(layers)} layers; {len(launches)} tensors of the timeline are "
         "their gradients, by the end of their names."
     )
-    return _Built(graph, launches, tuple(dropped), (said,), tuple(warned))
+    return _Built(graph, loop, tuple(dropped), (said,), tuple(warned))
 
 
 def _samples(steps: Sequence[TimelineStep], sizes: Sizes) -> Iterator[Sample]:
     for step in steps:
+        before = 0.0
         for group in buffers(step.launches):
             size = sum(sizes.bytes[launch.tensor] for launch in group)
-            yield from samples_of(NETWORK, KINDS[group[0].operation], size, [group[0].time])
+            kind = KINDS[group[0].operation]
+            took = own_time(group[0], before) if group[0].time > 0 else None
+            yield from samples_of(NETWORK, kind, size, [took])
+            before = max(before, group[0].end)

@@ -9,8 +9,7 @@ tensor's own data, allocation, set-up. OSF calls the last two MISC.
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import pairwise
-from statistics import mean, median
+from statistics import mean
 
 from solver.traces.communication import (
     MEMCPY,
@@ -54,7 +53,7 @@ def communication(
     steps: Sequence[TimelineStep],
     chosen: TimelineStep,
     sizes: Mapping[str, int],
-    cycles: Sequence[float],
+    cycle: float | None,
 ) -> Communication:
     """Sum up how the steps communicated, and list the buffers of the chosen one.
 
@@ -66,8 +65,8 @@ def communication(
         One of them.
     sizes
         Bytes of all its tensors.
-    cycles
-        When Horovod's cycles began [us].
+    cycle
+        Median time between Horovod's cycles [us]; None where they are not marked.
 
     Notes
     -----
@@ -79,7 +78,6 @@ def communication(
     total = sum(sums.values())
     heard = [launch.ranks for launch in launches if len(launch.ranks) > 1]
     last = Counter(ranks[-1][0] for ranks in heard)
-    gaps = [after - before for before, after in pairwise(cycles)]
     return Communication(
         tensors=len(chosen.launches),
         buffers=tuple(_buffers(chosen, sizes)),
@@ -91,7 +89,7 @@ def communication(
         },
         skew_us=round(mean(ranks[-1][1] - ranks[0][1] for ranks in heard), 3) if heard else None,
         last_worker=min(last, key=lambda rank: (-last[rank], rank)) if heard else None,
-        cycle_us=round(median(gaps), 3) if gaps else None,
+        cycle_us=None if cycle is None else round(cycle, 3),
     )
 
 

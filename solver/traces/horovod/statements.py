@@ -3,13 +3,14 @@
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
+from solver.graph.names import NEGOTIATION
 from solver.limits import MAX_WORKERS
-from solver.traces.exit_check import is_far
 from solver.traces.horovod.launches import KINDS, HorovodTimeline, TensorLaunch
+from solver.traces.horovod.loop import LATE_DATA, WAITED, LoopRun, is_blocking
 from solver.traces.horovod.payload_sizes import Sizes
 from solver.traces.horovod.steps import RepeatedSteps, TimelineStep
 from solver.traces.sentences import counted
-from solver.traces.trace import Trace, TraceOptions
+from solver.traces.trace import TraceOptions
 
 RELEASES = (
     "A tensor is released when its negotiation began: the first rank was ready, or this rank where "
@@ -19,20 +20,6 @@ BARRIER = (
     "What ran from the last operation to the next step, optimizer and forward pass, is one op that "
     "waits for all tensors (a barrier)."
 )
-_DATA = "WAIT_FOR_DATA"
-
-
-def difference_said(trace: Trace) -> tuple[list[str], list[str]]:
-    """Say why the graph takes another time than the step did, where it does: an assumption."""
-    report = trace.report
-    if not is_far(report):
-        return [], []
-    said = (
-        f"The step took {report.measured_us:.0f} us; with the recorded times of its collectives "
-        f"the graph takes {report.recorded_us:.0f} us: negotiating, Horovod's cycles and copies "
-        "are not in it."
-    )
-    return [said], []
 
 
 def left_out(launches: Sequence[TensorLaunch]) -> Iterator[str]:
@@ -55,16 +42,29 @@ def sizes_said(sizes: Sizes) -> Iterator[str]:
         yield f"Bytes of {which} are those that were given: the timeline has none."
 
 
-def data_said(step: TimelineStep) -> Iterator[str]:
-    """Say how far the data of tensors came after their release, where Horovod waited for it."""
-    waited = [
-        sum(part.end - part.start for part in launch.activities if part.name == _DATA)
-        for launch in step.launches
-    ]
-    if any(waited):
+def loop_said(loop: LoopRun) -> Iterator[str]:
+    """Say what of Horovod's loop is in the graph, and what of it no plan moves."""
+    cycles = [wait.time for wait in loop.waits if wait.stream == NEGOTIATION]
+    yield (
+        f"Negotiating (late ranks waited for) took {sum(cycles):.0f} us in "
+        f"{counted(len(cycles), 'cycle')}, ops on the stream {NEGOTIATION!r}: no plan moves them. "
+        "A launch holds its channel with the copies into and out of the fusion buffer."
+    )
+    if len(loop.launches) > 1 and all(len(launch.tensors) == 1 for launch in loop.launches):
         yield (
-            f"The host announces a tensor before the GPU has it: operations waited for data up to "
-            f"{max(waited):.0f} us (WAIT_FOR_DATA), which is no release here."
+            "Every tensor was sent alone, which needs no copy: what copies take is not known, and "
+            "launches of several tensors may take longer than their cost says."
+        )
+    if any(is_blocking(launch.tensors[0]) for launch in loop.launches):
+        yield (
+            "Horovod looks for tensors between two operations only (MPI, gloo, oneCCL): some may "
+            "have been ready before."
+        )
+    waited = [wait.time for wait in loop.waits if wait.stream == LATE_DATA]
+    if waited:
+        yield (
+            f"The host announces a tensor before the GPU has it: {sum(waited):.0f} us of waiting "
+            f"for data ({WAITED}) are ops on the stream {LATE_DATA!r}."
         )
 
 

@@ -43,9 +43,9 @@ def iteration(recording: StepRecording, task: str, known: Mapping[str, int]) -> 
     """Build the graph of a task's step: each op waits for its inputs, compute is one line.
 
     An op that computes and began while another did counts from its end; time in which none did and
-    nothing was waited for is an op of the host. A collective has the bytes of its result, else
-    those that are known by its name. The result of a reduce-scatter is a share: the bytes of the
-    whole must be known. One without bytes keeps its time.
+    nothing was waited for is an op of the host, before a collective too. A collective has the
+    bytes of its result, else those that are known by its name. The result of a reduce-scatter is a
+    share: the bytes of the whole must be known. One without bytes keeps its time.
 
     Notes
     -----
@@ -74,7 +74,12 @@ def iteration(recording: StepRecording, task: str, known: Mapping[str, int]) -> 
         size = None if kind == REDUCE_SCATTER else recording.bytes.get((task, op.name))
         size = known.get(op.name) if size is None else size
         launch = SpanLaunch(name, op.name, kind, size or None, op)
-        ops.append(launch.op(after))
+        idle = op.start - max([at, *(ends[i] for i in after), *(one.span.end for one in sent)])
+        if idle > _SLACK:  # it comes after no collective, so that they can still be sent as one
+            host = numbered(f"{task} host", seen)
+            ops.append(Op(host, COMPUTE, round(idle, 3), None, line, stream=task))
+            at, line = op.start, (host,)
+        ops.append(launch.op(dict.fromkeys((*after, *line)) if idle > _SLACK else after))
         sent.append(launch)
     step, held = step_of(ops, sent)
     samples = tuple(

@@ -21,7 +21,8 @@ def iteration(run: DeviceRun, sizes: Mapping[str, int]) -> StepOps:
     Ops that compute are one line, by start; one that began while another ran counts from its end.
     A collective is released by the last op that had ended when it began, holds its channel from
     then or from the end of the one before, and the first op that begins when it is over waits for
-    it. Time in which nothing ran and nothing was waited for is an op of the host.
+    it. Time in which nothing ran and nothing was waited for is an op of the host, before a
+    collective too.
 
     Parameters
     ----------
@@ -43,6 +44,13 @@ def iteration(run: DeviceRun, sizes: Mapping[str, int]) -> StepOps:
     for part in run.parts:
         name = numbered(part.name, seen)
         if part.opcode is not None:
+            # it comes after no collective that is over, so that both can still be sent as one
+            idle = part.start - max([at, *(end for end, _ in waiting)])
+            if idle > _SLACK:
+                host = numbered("host", seen)
+                ops.append(Op(host, COMPUTE, round(idle, 3), None, tuple(n for _, n in line[-1:])))
+                at = part.start
+                line.append((at, host))
             before = _ended(line, part.start)
             size = sizes.get(part.name)
             sent.append(SpanLaunch(name, part.name, KINDS[part.opcode], size, part))
