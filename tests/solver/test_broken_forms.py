@@ -78,8 +78,8 @@ def changed_job(job: Job, draw: Random, form: str) -> Job:
     values = list(job.computes if what == "time" else job.sizes)
     layer = draw.randrange(len(values))
     values[layer] += draw.randrange(1, 30) if what == "time" else 4 * draw.randrange(1, 500)
-    part = "computes" if what == "time" else "sizes"
-    return job._replace(**{part: tuple(values)})
+    changed = tuple(values)
+    return job._replace(computes=changed) if what == "time" else job._replace(sizes=changed)
 
 
 def changed_token(file: bytes, draw: Random, form: str) -> bytes:
