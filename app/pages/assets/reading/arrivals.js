@@ -19,7 +19,11 @@ export function arrivals(host, found) {
   }
   const late = new Set(found.causes.map(({ rank }) => rank));
   const columns = [
-    { name: "Rank", of: (row) => row.rank, show: (row) => `${row.rank}${late.has(row.rank) ? " (slow)" : ""}` },
+    {
+      name: "Rank",
+      of: (row) => row.rank,
+      show: (row) => `${row.rank}${late.has(row.rank) ? " (slow)" : ""}`,
+    },
     { name: "Late", of: (row) => row.late_us, show: (row) => time(row.late_us) },
     { name: "By its own work", of: (row) => row.own_us, show: (row) => time(row.own_us) },
     { name: "Passed on", of: (row) => row.passed_on_us, show: (row) => time(row.passed_on_us) },
