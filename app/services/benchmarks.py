@@ -136,7 +136,7 @@ def _runs(request: CostModelRequest) -> Iterator[_BenchmarkRun]:
         raise InvalidRequest([Fault("/kinds", FaultCode.OUT_OF_RANGE, detail)])
     faults: list[Fault] = []
     form = None if request.format == AUTO else request.format
-    apart: list[str] = []
+    apart: dict[str, list[str]] = {}
     for (source, text), kind in zip(texts.items(), alone, strict=True):
         try:
             runs = read_runs(text, form, request.workers)
@@ -144,16 +144,16 @@ def _runs(request: CostModelRequest) -> Iterator[_BenchmarkRun]:
             faults += [Fault(source, f.code, f.detail) for f in error.faults]
             continue
         if len(texts) > 1 and READERS[runs[0].format].is_rank_apart:
-            apart.append(source)
+            apart.setdefault(runs[0].format, []).append(source)
             continue
         given = kind or request.kind
         yield from (_BenchmarkRun(source, run, given, kind is not None) for run in runs)
     if faults:
         raise InvalidRequest(faults)
-    if apart:  # the slowest rank of a launch is told by the files of all
-        runs = read_runs("\n".join(texts[source] for source in apart), form, request.workers)
+    for name, sources in apart.items():  # whose time of a launch counts, the files of all tell
+        whole = read_runs("\n".join(texts[source] for source in sources), name, request.workers)
         yield from (
-            _BenchmarkRun(apart[0], run, request.kind, is_given_alone=False) for run in runs
+            _BenchmarkRun(sources[0], run, request.kind, is_given_alone=False) for run in whole
         )
 
 

@@ -68,8 +68,28 @@ def test_launches_of_one_size_have_an_assumed_startup() -> None:
     assert answer.model.constant_us == pytest.approx(50, rel=1e-3)
     assert (
         "launches of 10,485,760 bytes alone do not tell start-up from bandwidth; the start-up"
-        in (answer.notes[0])
+        in " ".join(answer.notes)
     )
+
+
+def test_dumps_of_several_ranks_are_one_log() -> None:
+    """Rank 1 is late: the times of rank 0 hold its wait."""
+    dumps = [
+        json.dumps(
+            dumped(
+                *(
+                    entry(dims=(size,), ms=ms + wait, collective_seq_id=size)
+                    for size, ms in ((10**6, 2.0), (2 * 10**6, 3.0))
+                ),
+                rank=str(rank),
+            )
+        )
+        for rank, wait in ((0, 3.0), (1, 0.0))
+    ]
+    answer = ask(*dumps)
+    assert (answer.samples, answer.model.workers) == (2, 2)
+    assert answer.model.constant_us == pytest.approx(1000)
+    assert answer.model.us_per_byte == pytest.approx(1e-3 / 4)
 
 
 def test_kinds_of_one_size_have_the_bandwidth_of_the_others() -> None:

@@ -258,6 +258,55 @@ def test_the_recorder_knows_its_groups():
     assert told(json.dumps(dump)) == [("all_reduce", 4, ((10_485_760, 1500.0),))]
 
 
+FEW = (
+    "1 of 1 launches lack the times of some ranks, and may hold waiting for late ones: give the "
+    "dumps of all ranks to have the least."
+)
+
+
+def of_ranks(*of_ranks, numbers=None):
+    """Dumps one after another, each of a rank with its times of launches 1, 2, ... [ms]."""
+    return "\n".join(
+        json.dumps(
+            dumped(
+                *(entry(ms=ms, collective_seq_id=k) for k, ms in enumerate(own, 1)),
+                rank=str(rank if numbers is None else numbers[rank]),
+            )
+        )
+        for rank, own in enumerate(of_ranks)
+    )
+
+
+def test_of_the_recorder_of_several_ranks_the_last_to_come_counts():
+    """Rank 1 comes 3 ms late to the first launch, rank 0 1 ms to the second."""
+    (run,) = read_runs(of_ranks((5.5, 2.5), (2.5, 3.5)))
+    assert [time for _, time in run.samples] == [2500.0, 2500.0]
+    assert run.notes == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "times", "few"),
+    [
+        (of_ranks((5.5, 2.5), (2.5,)), [2500.0, 2500.0], "1 of 2 launches lack"),
+        # one rank twice: dumps of two runs, whose launches are others
+        (of_ranks((5.5,), (2.5,), numbers=(0, 0)), [5500.0, 2500.0], "2 of 2 launches lack"),
+        # a launch without a number may be any
+        ("\n".join([json.dumps(dumped(entry()))] * 2), [2500.0, 2500.0], "2 of 2 launches lack"),
+    ],
+)
+def test_launches_that_are_not_of_all_ranks_are_told(text, times, few):
+    (run,) = read_runs(text)
+    assert [time for _, time in run.samples] == times
+    assert run.notes[0].startswith(few)
+
+
+def test_pickles_and_json_of_several_ranks_are_read_as_one():
+    one, other = of_ranks((5.5,), (2.5,)).splitlines()
+    packed = as_text(pickle.dumps(json.loads(other)))
+    for text in (f"{one}\n{packed}", f"{packed}\n{one}", f"{packed}\r\n\ufeff{one}\n"):
+        assert told(text) == [("all_reduce", 2, ((10_485_760, 2500.0),))]
+
+
 def test_the_recorder_leaves_out_and_says_so():
     entries = [
         entry(),
@@ -275,6 +324,7 @@ def test_the_recorder_leaves_out_and_says_so():
         "1 left out: not completed.",
         "1 left out: no duration_ms: record with TORCH_NCCL_ENABLE_TIMING=1.",
         "1 left out: its bytes are unknown.",
+        FEW,
     )
     with pytest.raises(InvalidMeasurements, match="record with TORCH_NCCL_ENABLE_TIMING=1"):
         read_runs(json.dumps(dumped(entry(ms=None))))

@@ -118,6 +118,7 @@ READERS: dict[str, LogFormat] = {
         "PyTorch's flight recorder (entries with profiling_name)",
         is_json=True,
         mixes_sizes=True,
+        is_rank_apart=True,
         is_recorded=True,
     ),
     mscclpp_json.FORMAT: LogFormat(

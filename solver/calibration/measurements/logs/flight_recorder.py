@@ -2,9 +2,10 @@
 
 Written with ``TORCH_NCCL_TRACE_BUFFER_SIZE`` (``TORCH_FR_BUFFER_SIZE``) above 0, versions 2.0 to
 2.10. ``duration_ms`` is the time between the CUDA events around a launch, which holds its wait for
-late ranks; it is there only with ``TORCH_NCCL_ENABLE_TIMING=1``. The bytes are those of the
-inputs or of the outputs, whichever are more: the whole tensor, of an all-gather as of a
-reduce-scatter. The ranks are those of the process group.
+late ranks: of the dumps of several ranks the least counts. It is there only with
+``TORCH_NCCL_ENABLE_TIMING=1``. The bytes are those of the inputs or of the outputs, whichever are
+more: the whole tensor, of an all-gather as of a reduce-scatter. The ranks are those of the process
+group.
 
 References
 ----------
@@ -21,6 +22,12 @@ from typing import Any
 from solver.calibration.measurements.lines import Figure, is_count
 from solver.calibration.measurements.logs.json_records import number
 from solver.calibration.measurements.logs.pickled import BEGINS, unpickled
+from solver.calibration.measurements.logs.shared_launches import (
+    RankLaunch,
+    dump_ranks,
+    launch_key,
+    shared,
+)
 from solver.calibration.measurements.readings import Measurements, Reading, samples_of
 from solver.codes import FaultCode
 from solver.element_types import width_of
@@ -64,6 +71,13 @@ _KINDS = {
 _MAX_TENSORS, _MAX_DIMENSIONS, _LONGEST_WORD = 2**22, 64, 200
 
 
+#: What may stand between dumps.
+_BETWEEN = " \t\r\n\ufeff"
+
+
+_DECODER = json.JSONDecoder()
+
+
 _UNTIMED = "no duration_ms: record with TORCH_NCCL_ENABLE_TIMING=1"
 
 
@@ -74,6 +88,8 @@ def as_text(content: bytes) -> str | None:
 
 def read(text: str) -> tuple[Measurements, ...]:
     """Read the completed collectives of each kind and size of group as a run.
+
+    A launch that the dumps of several ranks have counts once, with the least of its times.
 
     Left out and noted: what did not complete, has no duration, no bytes, or is no collective of
     graphs, such as sends, barriers and groups of launches (``coalesced``), which have no sizes.
@@ -87,28 +103,23 @@ def read(text: str) -> tuple[Measurements, ...]:
     -----
     O(characters).
     """
-    dump = _dump(text)
-    _check_size(dump["entries"])
-    groups = dump.get("pg_config")
-    sizes = dict(_sizes(groups if isinstance(groups, dict) else {}))
-    whole = dump.get("world_size")
-    rows: dict[tuple[str | None, int | None], list[Reading | Fault]] = {}
-    for place, entry in enumerate(dump["entries"]):
-        if not isinstance(entry, dict):
-            detail = f"Record {place}: an entry must be an object."
-            fault = Fault(f"/entries/{place}", FaultCode.WRONG_FORMAT, detail)
-            rows.setdefault((None, None), []).append(fault)
-            continue
-        name = _word(entry.get("profiling_name")).rpartition(":")[2]
-        kind = _KINDS.get(name)
-        workers = sizes.get(_group(entry)) or (_ranks(whole) if len(sizes) <= 1 else None)
-        reading = _reading(place, entry, name, kind)
-        key = (kind, workers) if reading.left_out is None else (None, None)
-        rows.setdefault(key, []).append(reading)
-    left = rows.pop((None, None), [])
-    if not rows or any(isinstance(row, Fault) for row in left):
+    dumps = list(_dumps(text))
+    _check_size([entry for dump in dumps for entry in dump["entries"]])
+    launches: list[RankLaunch] = []
+    left: list[Reading | Fault] = []
+    for rank, dump in zip(dump_ranks(dumps), dumps, strict=True):
+        for one in _launches(dump, rank):
+            if isinstance(one, RankLaunch) and one.reading.left_out is None:
+                launches.append(one)
+            else:
+                left.append(one.reading if isinstance(one, RankLaunch) else one)
+    if not launches or any(isinstance(row, Fault) for row in left):
         samples_of(left, "Record")
-    notes = _notes_of(left)
+    alike = shared(launches)
+    notes = (*_notes_of(left), *alike.notes)
+    rows: dict[tuple[str | None, int | None], list[Reading]] = {}
+    for one in alike.launches:
+        rows.setdefault(one.run, []).append(one.reading)
     found = []
     for (kind, workers), readings in rows.items():
         selection = samples_of(readings, "Record")
@@ -118,27 +129,52 @@ def read(text: str) -> tuple[Measurements, ...]:
     return tuple(found)
 
 
-def _dump(text: str) -> Mapping[str, Any]:
-    """Return the dump with its list of entries.
+def _launches(dump: Mapping[str, Any], rank: int) -> Iterator[RankLaunch | Fault]:
+    """Read the entries of one rank; a fault for each that is broken."""
+    groups = dump.get("pg_config")
+    sizes = dict(_sizes(groups if isinstance(groups, dict) else {}))
+    whole = dump.get("world_size")
+    for place, entry in enumerate(dump["entries"]):
+        if not isinstance(entry, dict):
+            detail = f"Record {place}: an entry must be an object."
+            yield Fault(f"/entries/{place}", FaultCode.WRONG_FORMAT, detail)
+            continue
+        name = _word(entry.get("profiling_name")).rpartition(":")[2]
+        kind = _KINDS.get(name)
+        group = _group(entry)
+        workers = sizes.get(group) or (_ranks(whole) if len(sizes) <= 1 else None)
+        reading = _reading(place, entry, name, kind)
+        yield RankLaunch((kind, workers), launch_key(entry, group), rank, reading)
+
+
+def _dumps(text: str) -> Iterator[Mapping[str, Any]]:
+    """List the dumps of a text, one or one a rank, each with its list of entries.
 
     Raises
     ------
     InvalidMeasurements
-        When the text has none.
+        When one is broken, or has no entries.
     """
-    try:
-        if text.startswith(PACKED):
-            value = unpickled(b64decode(text.removeprefix(PACKED), validate=True))
-        else:
-            value = json.loads(text.removeprefix("\ufeff"))
-    except (ValueError, RecursionError) as error:
-        where = f" at line {error.lineno}" if isinstance(error, json.JSONDecodeError) else ""
-        detail = f"The flight recorder's dump is not whole JSON or a pickle{where}."
-        raise InvalidMeasurements([Fault("", FaultCode.WRONG_FORMAT, detail)]) from None
-    if not isinstance(value, dict) or not isinstance(value.get("entries"), list):
-        detail = "A flight recorder's dump has `entries`, a list."
-        raise InvalidMeasurements([Fault("", FaultCode.WRONG_FORMAT, detail)])
-    return value
+    at = 0
+    while at < len(text):
+        if text[at] in _BETWEEN:
+            at += 1
+            continue
+        try:
+            if text.startswith(PACKED, at):
+                end = text.find("\n", at) % (len(text) + 1)
+                value = unpickled(b64decode(text[at + len(PACKED) : end].strip(), validate=True))
+            else:
+                value, end = _DECODER.raw_decode(text, at)
+        except (ValueError, RecursionError) as error:
+            where = f" at line {error.lineno}" if isinstance(error, json.JSONDecodeError) else ""
+            detail = f"The flight recorder's dump is not whole JSON or a pickle{where}."
+            raise InvalidMeasurements([Fault("", FaultCode.WRONG_FORMAT, detail)]) from None
+        if not isinstance(value, dict) or not isinstance(value.get("entries"), list):
+            detail = "A flight recorder's dump has `entries`, a list."
+            raise InvalidMeasurements([Fault("", FaultCode.WRONG_FORMAT, detail)])
+        yield value
+        at = end
 
 
 def _check_size(entries: list[Any]) -> None:
