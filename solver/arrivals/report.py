@@ -1,7 +1,8 @@
 """Who comes late, of how much of it each rank is the cause, and what steps would be without."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 
@@ -36,7 +37,8 @@ class RankLateness:
     passed_on_us
         How much later than theirs its work could begin: it waited in a collective before.
     waited_us
-        How long it waited in collectives for the last.
+        For how long it waited in collectives for their last rank; what it waits for in several at
+        once counts once.
     last
         To how many collectives it came last, in all steps.
     limit_us
@@ -157,12 +159,23 @@ def _of_ranks(
         a_step(late.late),
         [round(each.mean, 3) for each in sure],
         a_step(late.passed_on),
-        a_step(late.waited),
+        [round(each / table.steps, 3) for each in _waiting(table, late)],
         last,
         [_rounded(each.limit) for each in sure],
         strict=True,
     )
     return [RankLateness(*column) for column in columns]
+
+
+def _waiting(table: ArrivalTable, late: Lateness) -> Iterator[float]:
+    """Yield for how long each rank waited in one collective or more [us]. O(n log n)."""
+    order = np.lexsort((late.start, table.rank))
+    ends = np.searchsorted(table.rank[order], np.arange(len(table.ranks) + 1))
+    for first, after in pairwise(ends.tolist()):
+        own = order[first:after]
+        start, end = late.start[own], late.start[own] + late.waited[own]
+        before = np.maximum.accumulate(np.r_[-np.inf, end])[:-1]
+        yield float(np.maximum(end - np.maximum(start, before), 0.0).sum())
 
 
 def _rounded(value: float | None) -> float | None:

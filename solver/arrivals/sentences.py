@@ -65,8 +65,8 @@ def _cause(
         )
     elif cause.kind == LATE_INPUT:
         yield (
-            f"Rank {cause.rank} comes late to {cause.op}, and to no other: by {figures}. Its input "
-            "is late, or what else it does before this op alone."
+            f"Rank {cause.rank} works longer than the others before {cause.op} alone: by "
+            f"{figures}. Its input is late, or what else it does there."
         )
     elif cause.kind == LATE:
         yield (
@@ -103,6 +103,8 @@ def _whose(cause: Cause, members: Mapping[str, tuple[int, ...]]) -> str:
 def _waits(report: "ArrivalReport") -> str:
     last = max(report.ranks, key=lambda one: (one.last, -one.rank))
     most = max(report.ranks, key=lambda one: (one.waited_us, -one.rank))
+    if not most.waited_us:
+        return "No rank waits for another: all come to each collective at the same time."
     return (
         f"Rank {last.rank} came last most often, to {last.last:,} of {report.collectives:,} "
         f"collectives; rank {most.rank} waits the longest for others in them, "

@@ -83,9 +83,9 @@ def test_a_late_input_on_paper():
     assert [one.passed_on_us for one in found.ranks] == [0.0, 0.0, 0.0]
     assert [one.last for one in found.ranks] == [4, 4, 8]
     assert found.sentences[0] == (
-        "Rank 2 comes late to b, and to no other: by 30.0 us in a step of 250.0 us (30.0 us to "
-        "30.0 us; noise is below 1.2 us). Its input is late, or what else it does before this op "
-        "alone."
+        "Rank 2 works longer than the others before b alone: by 30.0 us in a step of 250.0 us "
+        "(30.0 us to 30.0 us; noise is below 1.2 us). Its input is late, or what else it does "
+        "there."
     )
     assert found.sentences[1] == "Without it a step would take 220.0 us, 12.0% less."
 
@@ -97,6 +97,22 @@ def test_nobody_is_late_on_paper():
         "Nobody is named: rank 0, the latest by its own work, is late by 0.0 us in a step, and "
         "below 1.1 us that is noise."
     )
+    assert found.sentences[1] == (
+        "No rank waits for another: all come to each collective at the same time."
+    )
+
+
+def test_waiting_in_several_collectives_at_once_counts_once():
+    """Rank 0 comes to a, b, c at 0, 10, 50 of each step, rank 1 at 30, 40, 60: it waits 0 to 40
+    and 50 to 60."""
+    rows = [
+        Arrival(rank, step, "abc"[k], "network", "network", 3 * step + k, "all_reduce", 8,
+                1000.0 * step + came, 1000.0 * step + 100.0 + k)
+        for step in range(4)
+        for rank, times in enumerate(((0.0, 10.0, 50.0), (30.0, 40.0, 60.0)))
+        for k, came in enumerate(times)
+    ]  # fmt: skip
+    assert [one.waited_us for one in arrival_report(rows).ranks] == [50.0, 0.0]
 
 
 def test_waiting_is_passed_on():
