@@ -1,6 +1,8 @@
 """Who comes late, from the files of Kineto, the flight recorder and Horovod."""
 
 import json
+import os
+import pickle
 from dataclasses import replace
 from pathlib import Path
 
@@ -53,6 +55,21 @@ def test_kineto_files_of_several_ranks(seed):
 def test_flight_recorders_of_several_ranks(seed):
     case = made(seed, KINDS[seed % 3])
     check(of_files(flight_dumps(case.rows, members_of(case.rows))), case.truth)
+
+
+@pytest.mark.parametrize("protocol", [2, 5])
+def test_pickles_of_flight_recorders_are_read_as_their_json(protocol):
+    case = made(0, KINDS[0])
+    files = flight_dumps(case.rows, members_of(case.rows))
+    packed = []
+    for file in files:
+        dump = json.loads(file)
+        for entry in dump["entries"]:
+            entry["process_group"] = tuple(entry["process_group"])
+            entry["input_sizes"] = [tuple(dims) for dims in entry["input_sizes"]]
+        packed.append(pickle.dumps(dump, protocol))
+    assert detect(packed) == "flight_recorder"
+    assert read_trace(packed).report == read_trace(files).report
 
 
 @pytest.mark.parametrize("seed", [0, 10])
@@ -180,6 +197,9 @@ def test_a_dump_that_was_cut_off_is_read_to_its_last_whole_entry():
         ([dumped({"time_created_ns": None})], "no_collective", "No launch completed"),
         ([dumped({"time_created_ns": 2 * 10**18})], "no_collective", "No launch completed"),
         ([dumped(rank="1"), dumped(rank=1)], "ranks_differ", "This is rank 1, as file 1 is"),
+        ([pickle.dumps(os.system)], "wrong_format", "plain data names nothing"),
+        ([pickle.dumps({"entries": [{"profiling_name": 1}]})], "wrong_format", "profiling_name"),
+        ([pickle.dumps({"entries": [None] * 1_000_001})], "too_large", "entries"),
     ],
 )
 def test_dumps_that_are_refused(files, code, said):

@@ -12,11 +12,14 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from solver.calibration.measurements.logs.flight_recorder import check_size
+from solver.calibration.measurements.logs.pickled import BEGINS, unpickled
 from solver.codes import FaultCode
 from solver.element_types import width_of
-from solver.errors import Fault, InvalidTrace
+from solver.errors import Fault, InvalidMeasurements, InvalidTrace
 from solver.limits import MAX_BYTES
 from solver.traces.chrome import decode
+from solver.traces.cut_files import CutFile
 from solver.traces.dimensions import MAX_DIMENSIONS
 from solver.traces.kineto.communication_kernels import kind_in
 from solver.traces.kineto.groups import ProcessGroup, groups_of, plain
@@ -106,7 +109,7 @@ def dump_of(content: bytes, place: str, base_ns: int | None = None) -> tuple[Fli
     Parameters
     ----------
     content
-        JSON.
+        JSON, or a pickle of plain data, as PyTorch dumps it where a watchdog runs out of time.
     place
         The pointer to the file.
     base_ns
@@ -116,13 +119,13 @@ def dump_of(content: bytes, place: str, base_ns: int | None = None) -> tuple[Fli
     Raises
     ------
     InvalidTrace
-        When it is no JSON, no dump, or a value is of another type.
+        When it is neither, no dump, or a value is of another type.
 
     Notes
     -----
     O(bytes).
     """
-    raw, cut = decode(content, place, _DECODER)
+    raw, cut = _decoded(content, place)
     timed = [entry for entry in raw.entries if _is_timed(entry)]
     if base_ns is None:
         base_ns = min((entry.time_created_ns or 0 for entry in timed), default=0)
@@ -144,6 +147,20 @@ def dump_of(content: bytes, place: str, base_ns: int | None = None) -> tuple[Fli
     return dump, base_ns
 
 
+def _decoded(content: bytes, place: str) -> tuple[_Dump, CutFile | None]:
+    if not content.startswith(BEGINS):
+        return decode(content, place, _DECODER)
+    try:
+        value = unpickled(content)
+        if isinstance(value, dict) and isinstance(value.get("entries"), list):
+            check_size(value["entries"])  # a pickle may name one entry many times
+        return msgspec.convert(value, _Dump), None
+    except InvalidMeasurements as error:
+        raise InvalidTrace([Fault(place, f.code, f.detail) for f in error.faults]) from None
+    except msgspec.ValidationError as error:
+        raise InvalidTrace([Fault(place, FaultCode.WRONG_FORMAT, f"{error}.")]) from None
+
+
 def _is_timed(entry: _Entry) -> bool:
     """Tell whether a launch has begun and ended, in this order."""
     begun = entry.time_discovered_started_ns or entry.time_created_ns
@@ -157,7 +174,7 @@ def _row(name: str, group: dict[str, Any]) -> dict[str, Any]:
 
 def _entry_of(entry: _Entry, groups: dict[str, ProcessGroup], base_ns: int) -> FlightEntry:
     own = entry.process_group
-    name, description = (*own, "", "")[:2] if isinstance(own, list) else (own, "")
+    name, description = (*own, "", "")[:2] if isinstance(own, list | tuple) else (own, "")
     known = groups.get(str(name)) or ProcessGroup(str(name), plain(str(description)), None)
     called = (entry.profiling_name or "").rpartition(":")[2]
     transfer = _TRANSFER.match(called)
@@ -183,12 +200,12 @@ def _sizes(entry: _Entry) -> Iterator[int]:
         (entry.input_sizes, entry.input_dtypes),
         (entry.output_sizes, entry.output_dtypes),
     ):
-        listed = shapes if isinstance(shapes, list) else []
-        named = types if isinstance(types, list) and types else [None]
+        listed = shapes if isinstance(shapes, list | tuple) else []
+        named = types if isinstance(types, list | tuple) and types else [None]
         total = 0
         for i, dims in enumerate(listed):
             width = width_of(named[min(i, len(named) - 1)])
-            whole = isinstance(dims, list) and all(type(d) is int and d >= 0 for d in dims)
+            whole = isinstance(dims, list | tuple) and all(type(d) is int and d >= 0 for d in dims)
             if width is None or not whole or len(dims) > MAX_DIMENSIONS:
                 break
             total = min(total + width * prod(dims), MAX_BYTES + 1)

@@ -6,12 +6,14 @@ from collections.abc import Iterator, Sequence
 
 from solver.arrivals.arrival import Arrival
 from solver.arrivals.report import arrival_report
+from solver.calibration.measurements.logs.pickled import BEGINS
 from solver.codes import FaultCode
 from solver.errors import Fault, InvalidTrace
 from solver.traces.exit_check import checked
 from solver.traces.files import beginning, places_of
 from solver.traces.flight_recorder.entries import FlightDump, FlightEntry, read_dumps
 from solver.traces.flight_recorder.repeats import SeriesLaunch, steps_of
+from solver.traces.formats import SIGNS_WITHIN
 from solver.traces.kineto.groups import titles
 from solver.traces.report import Total, report_of
 from solver.traces.sentences import counted
@@ -28,6 +30,8 @@ _NO_GRAPH = (
 
 def looks_like(content: bytes) -> bool:
     """Tell whether a file's first bytes are those of a dump."""
+    if content.startswith(BEGINS):
+        return b"profiling_name" in content[:SIGNS_WITHIN]
     head = beginning(content)
     return head.startswith(b"{") and bool(_MARK.search(head))
 

@@ -104,7 +104,7 @@ def read(text: str) -> tuple[Measurements, ...]:
     O(characters).
     """
     dumps = list(_dumps(text))
-    _check_size([entry for dump in dumps for entry in dump["entries"]])
+    check_size([entry for dump in dumps for entry in dump["entries"]])
     launches: list[RankLaunch] = []
     left: list[Reading | Fault] = []
     for rank, dump in zip(dump_ranks(dumps), dumps, strict=True):
@@ -177,7 +177,7 @@ def _dumps(text: str) -> Iterator[Mapping[str, Any]]:
         at = end
 
 
-def _check_size(entries: list[Any]) -> None:
+def check_size(entries: list[Any]) -> None:
     """Want no more entries and tensors than are read; a pickle may name one many times.
 
     Raises
