@@ -73,6 +73,21 @@ def test_counts_below_zero_are_unknown(counts):
     assert [each.launches for each in report.unsized] == [1]
 
 
+@pytest.mark.parametrize("dur", [None, -5.0])
+def test_kernels_without_a_time_take_the_gain(dur):
+    """They count as 0 us, so neither the step nor a cost is that of the run."""
+    events = small()
+    launched = next(e for e in events if e["cat"] == "kernel" and "nccl" in e["name"])
+    trace = read(text([e | {"dur": dur} if e is launched else e for e in events]))
+    said = (
+        f"{launched['name']!r}: kernels without a time, or with one below 0, count as 0 us. The "
+        "step and the costs lack what they took."
+    )
+    assert said in trace.report.warnings
+    assert said in trace.graph.recorded.unsound
+    assert read(text(events)).graph.recorded.unsound == ()
+
+
 def first_that_fits(notes, calls):
     """The rule of who asked for an annotation, by trying every call."""
     left, result = sorted(calls, key=lambda call: call.start), []

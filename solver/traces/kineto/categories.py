@@ -1,8 +1,9 @@
 """What kinds of events PyTorch's profiler writes, to tell its traces from other Chrome traces."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from solver.traces.kineto.events import KinetoEvent
+from solver.traces.sentences import named
 
 #: Work of a GPU.
 GPU = {"kernel", "gpu_memcpy", "gpu_memset", "memcpy", "memset"}
@@ -20,8 +21,22 @@ def foreign_said(events: Iterable[KinetoEvent]) -> str:
     if not kinds or any(kind.lower() in GPU | RUNTIME | CPU for kind in kinds):
         return ""
     known = "'kernel', 'cuda_runtime', 'cpu_op' or 'user_annotation'"
-    named = ", ".join(repr(kind) for kind in list(kinds)[:_NAMED])
+    shown = ", ".join(repr(kind) for kind in list(kinds)[:_NAMED])
     return (
         f"It is a Chrome trace, and no whole event has a category of PyTorch's profiler ({known}): "
-        f"the categories are {named}."
+        f"the categories are {shown}."
     )
+
+
+def untimed_said(events: Iterable[KinetoEvent]) -> Iterator[str]:
+    """Say which kernels of a file have no time, or one that cannot be."""
+    names = [
+        event.name or ""
+        for event in events
+        if (event.cat or "").lower() == "kernel" and (event.dur is None or event.dur < 0)
+    ]
+    if names:
+        yield (
+            f"{named(names)}: kernels without a time, or with one below 0, count as 0 us. The step "
+            "and the costs lack what they took."
+        )

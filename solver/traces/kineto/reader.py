@@ -14,7 +14,7 @@ from solver.traces.cut_files import whole_steps
 from solver.traces.exit_check import TraceStep, checked, is_kernel
 from solver.traces.files import beginning, places_of
 from solver.traces.kineto.arrivals import RankFile, arrivals_of
-from solver.traces.kineto.categories import foreign_said
+from solver.traces.kineto.categories import foreign_said, untimed_said
 from solver.traces.kineto.channels import group_sizes_said, name_channels
 from solver.traces.kineto.comparison import (
     RankComparison,
@@ -70,6 +70,7 @@ class _Rank:
     number: int | None
     cut: tuple[str, ...]
     foreign: str
+    untimed: tuple[str, ...]
 
 
 def read(files: Sequence[bytes], options: TraceOptions) -> Trace:
@@ -137,7 +138,12 @@ def read(files: Sequence[bytes], options: TraceOptions) -> Trace:
     samples = tuple(_samples(ranks, chosen))
     trace = Trace(graph, report, tuple(it.measured), channels, samples)
     explain = partial(comparison_said, waited=compared.waited[chosen])
-    return checked(trace, TraceStep(explain, ran), on_host=_on_host(rank.recording))
+    return checked(
+        trace,
+        TraceStep(explain, ran),
+        on_host=_on_host(rank.recording),
+        unsound=tuple(dict.fromkeys(said for each in ranks for said in each.untimed)),
+    )
 
 
 def _on_host(recording: RankRecording) -> tuple[str, ...]:
@@ -154,7 +160,16 @@ def _rank(content: bytes, place: str) -> _Rank:
     if cut is not None:
         split, said = whole_steps(split, [step.end for step in split], cut, last_start(events))
     channels = name_channels(recording, split)
-    return _Rank(recording, split, outside, channels, job.rank, tuple(said), foreign_said(events))
+    return _Rank(
+        recording,
+        split,
+        outside,
+        channels,
+        job.rank,
+        tuple(said),
+        foreign_said(events),
+        tuple(untimed_said(events)),
+    )
 
 
 def _twice(numbers: Sequence[int | None], places: Sequence[str]) -> Iterator[Fault]:
