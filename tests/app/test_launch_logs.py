@@ -9,7 +9,9 @@ import pytest
 from app.errors import InvalidRequest
 from app.schemas.cost_models import CostModelAnswer, CostModelRequest
 from app.services.cost_models import run as fit
+from app.services.opened_files import opened
 from solver.calibration.measurements.logs.flight_recorder import as_text
+from solver.errors import InvalidTrace
 from tests.app.command import Run
 from tests.launch_logs import (
     AUTOTUNE,
@@ -150,8 +152,24 @@ def test_a_simulation_stands_beside_what_ddp_measured(tmp_path: Path, run: Run) 
     assert "DDP ran on 16 workers, and 8 are simulated." in far.stderr
     assert "communication, exposed differ by more than 10 %" in " ".join(far.stderr.split())
     assert json.loads(far.stdout)["exposed_us"] == 6200
+    log.write_text(json.dumps({"rebuilt_bucket_sizes": "2500000, 3500000"} | told | overlap))
+    assert "of the job: buckets differ by more than 10 %" in " ".join(run(*asked).stdout.split())
     log.write_text("{}")
     assert "has no logging data of DDP" in run(*asked).stderr
+
+
+@pytest.mark.parametrize(
+    "log",
+    [
+        of_rank(0, 0),  # an object a line
+        json.dumps({"world_size": 8, "avg_backward_comm_time": 7_100_000}),
+        "[1,0]<stdout>:# size count type redop root time algbw busbw #wrong\n",
+    ],
+)
+def test_a_log_that_begins_as_json_is_no_graph(log: str) -> None:
+    """It was JSON that ends too early, or a graph without any of its fields."""
+    with pytest.raises(InvalidTrace, match="is a log of launches: 'interlace calibrate' reads it"):
+        opened([log.encode()], "log")
 
 
 def test_a_log_stands_where_a_cost_model_does(tmp_path: Path, run: Run) -> None:

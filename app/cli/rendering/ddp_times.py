@@ -34,6 +34,7 @@ def _rows(answer: SimulationAnswer, measured: DdpTimes) -> Iterator[Line]:
         ("exposed", measured.exposed_us, answer.exposed_us),
     ]
     known = [(what, told, simulated) for what, told, simulated in rows if told is not None]
+    sizes = [("buckets", float(sum(measured.buckets)), float(_bytes(answer)))]
     yield "DDP measured, and this simulates"
     cells = [_buckets(answer, measured)] if measured.buckets else []
     cells += [
@@ -45,20 +46,28 @@ def _rows(answer: SimulationAnswer, measured: DdpTimes) -> Iterator[Line]:
     workers = answer.request.cluster.workers
     if measured.workers not in {None, workers}:
         yield f"DDP ran on {measured.workers} workers, and {workers} are simulated."
-    far = [what for what, told, simulated in known if abs(simulated - told) > _APART * max(told, 1)]
+    far = [
+        what
+        for what, told, simulated in (*(sizes if measured.buckets else ()), *known)
+        if abs(simulated - told) > _APART * max(told, 1)
+    ]
     if far:
         yield f"The simulation is not that of the job: {', '.join(far)} differ by more than 10 %."
 
 
 def _buckets(answer: SimulationAnswer, measured: DdpTimes) -> tuple[str, str, str, str]:
     told = sum(measured.buckets)
-    found = sum(bucket.bytes for bucket in answer.buckets)
+    found = _bytes(answer)
     return (
         "buckets",
         f"{len(measured.buckets)}: {told:,} B",
         f"{len(answer.buckets)}: {found:,} B",
         _apart(told, found),
     )
+
+
+def _bytes(answer: SimulationAnswer) -> int:
+    return sum(bucket.bytes for bucket in answer.buckets)
 
 
 def _apart(measured: float, simulated: float) -> str:
