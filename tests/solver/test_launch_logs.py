@@ -233,6 +233,15 @@ def test_groups_of_several_sizes():
     assert read_runs(text)[0].notes[0].startswith("The file has launches of 2, 4 and 8 ranks: tho")
 
 
+def test_a_summary_that_was_cut_off_is_read_to_its_last_whole_row():
+    text = DEEPSPEED.rstrip()
+    cut = text[: text.rindex("30.54") - 2]
+    assert told(cut) == told(DEEPSPEED)[:2]
+    assert read_runs(cut)[0].notes == ("The file was cut off in its last row, which is left out.",)
+    with pytest.raises(InvalidMeasurements, match="a row has total and average latency"):
+        read_runs(f"{cut}\n")
+
+
 # the flight recorder -----------------------------------------------------------------------------
 
 
@@ -305,6 +314,33 @@ def test_pickles_and_json_of_several_ranks_are_read_as_one():
     packed = as_text(pickle.dumps(json.loads(other)))
     for text in (f"{one}\n{packed}", f"{packed}\n{one}", f"{packed}\r\n\ufeff{one}\n"):
         assert told(text) == [("all_reduce", 2, ((10_485_760, 2500.0),))]
+
+
+def test_a_dump_that_was_cut_off_is_read_to_its_last_whole_entry():
+    """Wherever it ends, what is read is what the whole dump has first, and it is said."""
+    whole = json.dumps(dumped(*(entry(ms=k + 0.5) for k in range(3)), world_size=2))
+    begin = whole.index('"entries"')
+    second = whole.index('{"process_group"', begin + 50)
+    for end in range(second, len(whole)):
+        (run,) = read_runs(whole[:end])
+        count = len(run.samples)
+        assert run.samples == read_runs(whole)[0].samples[:count]
+        assert run.notes[0] == f"A dump was cut off after entry {count}: what is before is read."
+        assert run.workers == 2
+    with pytest.raises(InvalidMeasurements, match="not whole JSON"):
+        read_runs(whole[: second - 20], "flight_recorder")
+    with pytest.raises(InvalidMeasurements, match="not whole JSON"):
+        read_runs(whole.replace('"duration_ms": 2.5', '"duration_ms": ?'))
+
+
+def test_a_dump_that_was_cut_off_stands_beside_whole_ones():
+    """As PyTorch sorts its keys, groups come after the entries: the other rank tells them."""
+    one, other = of_ranks((5.5, 2.5), (2.5, 3.5)).splitlines()
+    swapped = json.dumps(dict(sorted(json.loads(other).items())))
+    cut = swapped[: swapped.index('"pg_config"')]
+    for text in (f"{cut}\n{one}", f"{one}\n{cut}"):
+        (run,) = read_runs(text)
+        assert (run.workers, [time for _, time in run.samples]) == (2, [2500.0, 2500.0])
 
 
 def test_the_recorder_leaves_out_and_says_so():
@@ -553,7 +589,8 @@ def test_the_best_of_horovods_autotuner(skipped):
         # dumps that are none
         ('{"entries": 5, "nccl_comm_state": 1}', [("", "wrong_format")]),
         ('{"entries": [5, {"profiling_name": "a"}]}', [("/entries/0", "wrong_format")]),
-        (RECORDER[:-5], [("", "wrong_format")]),
+        (RECORDER.replace("2.5", "?"), [("", "wrong_format")]),
+        (RECORDER.replace("entries", "others"), [("", "wrong_format")]),
         ("data:application/octet-stream;base64,gA==", [("", "wrong_format")]),
         ("data:application/octet-stream;base64,*", [("", "wrong_format")]),
         # rows of tables

@@ -22,6 +22,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from solver.calibration.measurements.cut_rows import CUT
 from solver.calibration.measurements.lines import Figure, figure, lines_of, untagged
 from solver.calibration.measurements.ranks import ranks_of
 from solver.calibration.measurements.readings import Measurements, Reading, samples_of
@@ -77,6 +78,10 @@ _KINDS = {
 
 #: Kinds whose busbw / tput tells the ranks.
 _RINGS = (ALL_REDUCE, ALL_GATHER, REDUCE_SCATTER, ALL_TO_ALL)
+
+
+#: Latencies, total and mean, and two more of a row.
+_CELLS = 4
 
 
 #: bytes/us of a Gbit/s.
@@ -143,7 +148,7 @@ class _Summary:
         cells = [figure(cell) for cell in row[4].split()]
         if name not in _KINDS:
             self.others[name or "no name"] = None
-        elif len(cells) < 4 or None in cells:  # noqa: PLR2004 - total, mean, and two more
+        elif len(cells) < _CELLS or None in cells:
             detail = f"Line {number}: a row has total and average latency and two more numbers."
             self.garbled.append(Fault(f"/{number}", FaultCode.OUT_OF_RANGE, detail))
         else:
@@ -172,6 +177,7 @@ def read(text: str) -> tuple[Measurements, ...]:
     O(characters).
     """
     summary = _Summary()
+    text, cut = _without_cut_row(text)
     summary.take(text)
     if summary.garbled or not (summary.rows or summary.launches):
         samples_of(summary.garbled)
@@ -186,8 +192,17 @@ def read(text: str) -> tuple[Measurements, ...]:
         notes.append(f"Left out: {named}, no collectives of graphs.")
     if summary.alone:
         notes.append("Times are those without the wait for late ranks, of the second table.")
+    notes += [CUT] if cut else []
     kinds = dict.fromkeys(_KINDS[name] for name in summary.rows)
     return tuple(_run(summary, kind, workers, notes) for kind in kinds)
+
+
+def _without_cut_row(text: str) -> tuple[str, bool]:
+    """Leave out a last row without an end of line that has fewer cells than rows have."""
+    *_, last = text.splitlines() or [""]
+    row = _ROW.search(untagged(last))
+    is_cut = row is not None and len(row[4].split()) < _CELLS and not text.endswith(("\n", "\r"))
+    return (text[: -len(last)], True) if is_cut else (text, False)
 
 
 def _run(summary: _Summary, kind: str, workers: int | None, notes: list[str]) -> Measurements:

@@ -20,6 +20,7 @@ from math import prod
 from typing import Any
 
 from solver.calibration.measurements.lines import Figure, is_count
+from solver.calibration.measurements.logs.cut_dumps import cut_dump
 from solver.calibration.measurements.logs.json_records import number
 from solver.calibration.measurements.logs.pickled import BEGINS, unpickled
 from solver.calibration.measurements.logs.shared_launches import (
@@ -103,7 +104,8 @@ def read(text: str) -> tuple[Measurements, ...]:
     -----
     O(characters).
     """
-    dumps = list(_dumps(text))
+    parts = list(_dumps(text))
+    dumps = [dump for dump, _ in parts]
     check_size([entry for dump in dumps for entry in dump["entries"]])
     launches: list[RankLaunch] = []
     left: list[Reading | Fault] = []
@@ -116,7 +118,7 @@ def read(text: str) -> tuple[Measurements, ...]:
     if not launches or any(isinstance(row, Fault) for row in left):
         samples_of(left, "Record")
     alike = shared(launches)
-    notes = (*_notes_of(left), *alike.notes)
+    notes = (*filter(None, (said for _, said in parts)), *_notes_of(left), *alike.notes)
     rows: dict[tuple[str | None, int | None], list[Reading]] = {}
     for one in alike.launches:
         rows.setdefault(one.run, []).append(one.reading)
@@ -147,8 +149,10 @@ def _launches(dump: Mapping[str, Any], rank: int) -> Iterator[RankLaunch | Fault
         yield RankLaunch((kind, workers), launch_key(entry, group), rank, reading)
 
 
-def _dumps(text: str) -> Iterator[Mapping[str, Any]]:
+def _dumps(text: str) -> Iterator[tuple[Mapping[str, Any], str]]:
     """List the dumps of a text, one or one a rank, each with its list of entries.
+
+    Beside each stands where it was cut off, a sentence; empty where it was not.
 
     Raises
     ------
@@ -160,12 +164,13 @@ def _dumps(text: str) -> Iterator[Mapping[str, Any]]:
         if text[at] in _BETWEEN:
             at += 1
             continue
+        said = ""
         try:
             if text.startswith(PACKED, at):
                 end = text.find("\n", at) % (len(text) + 1)
                 value = unpickled(b64decode(text[at + len(PACKED) : end].strip(), validate=True))
             else:
-                value, end = _DECODER.raw_decode(text, at)
+                value, end, said = _decoded(text, at)
         except (ValueError, RecursionError) as error:
             where = f" at line {error.lineno}" if isinstance(error, json.JSONDecodeError) else ""
             detail = f"The flight recorder's dump is not whole JSON or a pickle{where}."
@@ -173,8 +178,26 @@ def _dumps(text: str) -> Iterator[Mapping[str, Any]]:
         if not isinstance(value, dict) or not isinstance(value.get("entries"), list):
             detail = "A flight recorder's dump has `entries`, a list."
             raise InvalidMeasurements([Fault("", FaultCode.WRONG_FORMAT, detail)])
-        yield value
+        yield value, said
         at = end
+
+
+def _decoded(text: str, at: int) -> tuple[Any, int, str]:
+    """Return the JSON that begins there, its end, and where it was cut off.
+
+    Raises
+    ------
+    ValueError, RecursionError
+        When it is none.
+    """
+    try:
+        return *_DECODER.raw_decode(text, at), ""
+    except json.JSONDecodeError:
+        following = (text.find(f"\n{begin}", at) for begin in ("{", PACKED))
+        end = min((place for place in following if place >= 0), default=len(text))
+        if (cut := cut_dump(text[at:end])) is None:
+            raise
+        return cut.value, end, cut.said
 
 
 def check_size(entries: list[Any]) -> None:

@@ -59,11 +59,14 @@ def shared(launches: Sequence[RankLaunch]) -> SharedLaunches:
         if one.key is not None:
             again = seen.get((one.key, one.rank), 0)  # once more of one rank: another run
             seen[one.key, one.rank] = again + 1
-            key = (one.run, one.key, again)
+            key = (one.run[0], one.key, again)
         ranks[key] = ranks.get(key, 0) + 1
         old = least.get(key)
-        if old is None or _time(one) < _time(old):
+        if old is None:
             least[key] = one
+        else:  # a dump that was cut off may not tell its groups
+            run = (one.run[0], old.run[1] or one.run[1])
+            least[key] = min(old, one, key=_time)._replace(run=run)
     few = sum(1 < (one.run[1] or 0) > ranks[key] for key, one in least.items())
     return SharedLaunches(list(least.values()), few)
 
