@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from solver.costs import Network, bytes_on, cost_error_of
-from solver.evidence.gain import share_text
+from solver.evidence.gain import share_text, trusted
 from solver.graph import Graph, RecordedStep
 from solver.graph.names import NEGOTIATION
 
@@ -235,7 +235,8 @@ def _sentences(
         yield f"Repeated measurements of one size were {share_text(spread)} apart."
     yield from (f"No gain is claimed: {why}" for why in unsound)
     if trust is not None and trust >= _SAID and not unsound:
-        yield f"Trust no gain below {share_text(trust)}.{_BETTER if trust > _FAR else ''}"
+        more = "" if trust <= _FAR else _MEASURE if fit is None else _BETTER
+        yield f"Trust no gain{trusted(trust)}.{more}"
 
 
 def _late_said(recorded: RecordedStep | None) -> Iterator[str]:
@@ -252,7 +253,11 @@ def _late_said(recorded: RecordedStep | None) -> Iterator[str]:
 #: What is assumed of a graph that nobody recorded.
 _STATED = "No step was recorded: the times of compute are as stated."
 
-#: How measurements become better.
+#: How costs become better that no launch was fitted to, and how measured ones do.
+_MEASURE = (
+    " No launch was measured for the costs of this cluster: a benchmark of the network (interlace "
+    "calibrate, --cost-model) tells what they are."
+)
 _BETTER = (
     " Recorded launches include waiting for other ranks and for the CPU, which no plan shortens; "
     "files of all ranks and more steps, or a benchmark of the network (interlace calibrate, "

@@ -173,7 +173,7 @@ def _judged(
         return "too_close", f"Were the costs off, it might {loss}."
     if trust_below is not None and low <= trust_below:
         where = "" if gain <= trust_below else f", and it might be {share_text(low)}"
-        return "too_close", f"Measurements carry no gain below {share_text(trust_below)}{where}."
+        return "too_close", f"Measurements carry no gain{trusted(trust_below)}{where}."
     if unreachable is not None:
         return "unreachable", unreachable
     return "worth_it", f"It saves at least {share_text(low)} where the costs are off as well."
@@ -184,7 +184,7 @@ def _too_little(trust_below: float | None, headroom_high: float | None) -> tuple
         least = share_text(LEAST_GAIN)
         return "too_close", f"The plan saves less than {least}; another might save more."
     if trust_below is not None and trust_below > HIDDEN:
-        return "too_close", f"Measurements carry no gain below {share_text(trust_below)}."
+        return "too_close", f"Measurements carry no gain{trusted(trust_below)}."
     if _is_nought(headroom_high):
         return "nothing", "No schedule is faster, proven."
     return "nothing", f"No schedule saves more than {share_text(headroom_high)}, proven."
@@ -192,6 +192,14 @@ def _too_little(trust_below: float | None, headroom_high: float | None) -> tuple
 
 def _is_nought(share: float) -> bool:
     return share_text(share) == share_text(0.0)
+
+
+def trusted(trust_below: float) -> str:
+    """Say, after "no gain", below which nothing follows: no plan saves a whole step or more."""
+    if trust_below < 1:
+        return f" below {share_text(trust_below)}"
+    apart = share_text(trust_below)
+    return f": measured and simulated times are {apart} apart, more than any plan can save"
 
 
 def share_text(share: float) -> str:

@@ -53,6 +53,24 @@ def test_a_plan_says_what_it_rests_on():
 
 
 @pytest.mark.parametrize(
+    ("recorded", "error", "said"),
+    [
+        (75.0, FITTED, "Trust no gain below 20.0 %. Recorded launches include"),
+        (75.0, None, "Trust no gain below 20.0 %. No launch was measured for the costs"),
+        (
+            24.0,
+            None,
+            "Trust no gain: measured and simulated times are 150.0 % apart, more than any",
+        ),
+    ],
+)
+def test_how_far_a_gain_is_trusted_is_said_with_what_makes_it_better(recorded, error, said):
+    graph = build("step", OPS, recorded=RecordedStep(recorded))
+    found = plan(graph, on(network=error) if error else alike(COST)).evidence
+    assert any(each.startswith(said) for each in found.sentences)
+
+
+@pytest.mark.parametrize(
     ("recorded", "error", "trust"),
     [
         (None, None, None),

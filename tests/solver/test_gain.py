@@ -25,6 +25,7 @@ def doubted(*gains):
         (90, (-0.02, 0.2), {}, "too_close", "Were the costs off, it might be a loss of 2.0 %."),
         (90, (0.0, 0.2), {}, "too_close", "Were the costs off, it might save nothing."),
         (90, (0.05,), {"trust_below": 0.1}, "too_close", "carry no gain below 10.0 %."),
+        (90, (0.05,), {"trust_below": 1.5}, "too_close", "no gain: measured and simulated times"),
         (90, (0.05,), {"trust_below": 0.09}, "too_close", "below 9.0 %, and it might be 5.0 %."),
         (90, (0.05,), {"trust_below": 0.04}, "worth_it", "It saves at least 5.0 %"),
         (90, (0.05,), {"unreachable": "No runtime."}, "unreachable", "No runtime."),
