@@ -9,6 +9,8 @@ The service's own limits stand in ``app/limits.py``.
 MAX_DURATION_US = 8.64e12
 #: Largest collective, and all of a graph together [bytes]: an exbibyte.
 MAX_BYTES = 2**60
+#: Most dimensions of a tensor: as many as NumPy has.
+MAX_DIMENSIONS = 64
 #: So many faults of one sort are looked for.
 MAX_FAULTS_SOUGHT = 1_000
 

@@ -1,8 +1,8 @@
 """What a file is that no reader takes, as far as its first bytes tell, and what to do with it."""
 
 from solver.calibration import measurements
-from solver.calibration.measurements.logs.pickled import BEGINS
 from solver.errors import InvalidMeasurements
+from solver.flight_recorder.dump import is_pickled
 
 #: How files begin that hold others or are compressed, and what they are.
 _BEGINS = (
@@ -45,9 +45,9 @@ def description(content: bytes) -> str | None:
 
 def is_log(content: bytes) -> bool:
     """Tell whether a file is a log of launches; a mere table may be anything."""
+    if is_pickled(content):
+        return True
     head = content[:_SEEN]
-    if head.startswith(BEGINS):
-        return b"profiling_name" in head
     try:
         text = head.decode("utf-8", errors="strict" if len(head) < _SEEN else "ignore")
         return measurements.detect(text) != measurements.csv_table.FORMAT

@@ -8,6 +8,7 @@ from solver.arrivals.arrival import Arrival
 from solver.arrivals.report import arrival_report
 from solver.codes import FaultCode
 from solver.errors import Fault, InvalidTrace
+from solver.flight_recorder.dump import SIGNS, is_pickled
 from solver.traces.exit_check import checked
 from solver.traces.files import beginning, places_of
 from solver.traces.flight_recorder.entries import FlightDump, FlightEntry, read_dumps
@@ -19,7 +20,7 @@ from solver.traces.trace import Trace, TraceOptions
 
 FORMAT = "flight_recorder"
 
-_MARK = re.compile(rb'"profiling_name"\s*:|"nccl_comm_state"\s*:')
+_MARK = re.compile(SIGNS.encode())
 _NO_GRAPH = (
     "There is no graph: the flight recorder has no times of compute. 'interlace calibrate' fits "
     "costs to its launches."
@@ -29,7 +30,7 @@ _NO_GRAPH = (
 def looks_like(content: bytes) -> bool:
     """Tell whether a file's first bytes are those of a dump."""
     head = beginning(content)
-    return head.startswith(b"{") and bool(_MARK.search(head))
+    return is_pickled(content) or (head.startswith(b"{") and bool(_MARK.search(head)))
 
 
 def read(files: Sequence[bytes], options: TraceOptions) -> Trace:
