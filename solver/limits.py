@@ -110,7 +110,7 @@ MAX_COLUMNS = 64
 #: Most rows of a table of iteration times: each is simulated some hundred times.
 MAX_RUNS = 1_000
 #: Most ops and launches of all these rows together.
-MAX_RUN_STEPS = 500_000
+MAX_ESTIMATED_STEPS = 500_000
 #: Most samples of one worker's batch.
 MAX_BATCH = 1_000_000_000
 #: Longest sequence of a generated model [tokens].

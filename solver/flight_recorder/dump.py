@@ -22,8 +22,6 @@ SIGNS = r'"profiling_name"\s*:|"nccl_comm_state"\s*:'
 FORM = "dump of PyTorch's flight recorder: an object with entries, a list"
 #: Most tensors of all entries, and the longest name of anything.
 _MAX_TENSORS, _LONGEST_WORD = 2**22, 200
-#: A pickle has the names of its keys within so many bytes.
-_SEEN = 2**16
 
 D = TypeVar("D", bound="Dump")
 
@@ -100,9 +98,9 @@ def dump_in(value: Any, form: type[D]) -> D:
         raise InterlaceError([Fault("", FaultCode.WRONG_FORMAT, f"No {FORM} ({error}).")]) from None
 
 
-def is_pickled(content: bytes) -> bool:
-    """Tell whether a file's first bytes are those of a dump's pickle."""
-    return content.startswith(BEGINS) and b"profiling_name" in content[:_SEEN]
+def is_pickled(head: bytes) -> bool:
+    """Tell whether the beginning of a file is that of a dump's pickle."""
+    return head.startswith(BEGINS) and b"profiling_name" in head
 
 
 def word(value: Any) -> str:

@@ -30,7 +30,7 @@ _NO_GRAPH = (
 def looks_like(content: bytes) -> bool:
     """Tell whether a file's first bytes are those of a dump."""
     head = beginning(content)
-    return is_pickled(content) or (head.startswith(b"{") and bool(_MARK.search(head)))
+    return is_pickled(head) or (head.startswith(b"{") and bool(_MARK.search(head)))
 
 
 def read(files: Sequence[bytes], options: TraceOptions) -> Trace:
