@@ -9,6 +9,8 @@ The service's own limits stand in ``app/limits.py``.
 MAX_DURATION_US = 8.64e12
 #: Largest collective, and all of a graph together [bytes]: an exbibyte.
 MAX_BYTES = 2**60
+#: Most dimensions of a tensor: as many as NumPy has.
+MAX_DIMENSIONS = 64
 #: So many faults of one sort are looked for.
 MAX_FAULTS_SOUGHT = 1_000
 
@@ -108,7 +110,7 @@ MAX_COLUMNS = 64
 #: Most rows of a table of iteration times: each is simulated some hundred times.
 MAX_RUNS = 1_000
 #: Most ops and launches of all these rows together.
-MAX_RUN_STEPS = 500_000
+MAX_ESTIMATED_STEPS = 500_000
 #: Most samples of one worker's batch.
 MAX_BATCH = 1_000_000_000
 #: Longest sequence of a generated model [tokens].

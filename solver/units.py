@@ -13,6 +13,9 @@ import numpy.typing as npt
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
+#: Microseconds of each unit of time.
+TIME_UNITS: Final = {"ns": 1e-3, "us": 1.0, "ms": 1e3, "s": 1e6}
+
 #: Two times this close, relative to the larger, are the same time.
 TOLERANCE: Final = 1e-7
 

@@ -22,7 +22,7 @@ from solver.estimation.runs import MeasuredRun
 from solver.estimation.table_runs import runs_of
 from solver.estimation.times_table import TimesRow, read_times
 from solver.graph import Graph, build
-from solver.limits import MAX_RUN_STEPS
+from solver.limits import MAX_ESTIMATED_STEPS
 from solver.policies.choice import Choice
 
 #: From this factor on it is worth saying.
@@ -145,10 +145,10 @@ def _work_faults(runs: Sequence[MeasuredRun]) -> Iterator[Fault]:
         len(each.graph.ops) + launches_of(each.choice, chain_of(each.graph).bytes.tolist())[0]
         for each in runs
     )
-    if steps > MAX_RUN_STEPS:
+    if steps > MAX_ESTIMATED_STEPS:
         detail = (
-            f"All rows take {steps:,} steps (ops and launches); at most {MAX_RUN_STEPS:,} are "
-            "simulated some hundred times."
+            f"All rows take {steps:,} steps (ops and launches); at most {MAX_ESTIMATED_STEPS:,} "
+            "are simulated some hundred times."
         )
         yield Fault("/rows", FaultCode.OUT_OF_RANGE, detail)
 

@@ -44,18 +44,18 @@ def said(
     counted = f"{report.collectives:,} collectives of {_count(report.steps, 'step')}"
     yield (
         f"The clocks of {len(report.ranks)} ranks were aligned by the ends of {counted}, which "
-        f"are then {time_text(report.clock_us)} apart."
+        f"are then {_time_text(report.clock_us)} apart."
     )
 
 
 def _cause(
     cause: Cause, report: "ArrivalReport", members: Mapping[str, tuple[int, ...]]
 ) -> Iterator[str]:
-    step = "" if report.step_us is None else f" of {time_text(report.step_us)}"
-    late = time_text(cause.late_us)
+    step = "" if report.step_us is None else f" of {_time_text(report.step_us)}"
+    late = _time_text(cause.late_us)
     around = (
-        f"in a step{step} ({time_text(cause.low_us)} to {time_text(cause.high_us)}; noise is "
-        f"below {time_text(cause.limit_us)})"
+        f"in a step{step} ({_time_text(cause.low_us)} to {_time_text(cause.high_us)}; noise is "
+        f"below {_time_text(cause.limit_us)})"
     )
     figures = f"{late} {around}"
     if cause.kind == SLOW_LINK:
@@ -75,7 +75,7 @@ def _cause(
         )
     else:
         most = ", ".join(
-            f"{time_text(each.late_us)} before {each.op}" for each in cause.ops[:_SHOWN]
+            f"{_time_text(each.late_us)} before {each.op}" for each in cause.ops[:_SHOWN]
         )
         yield (
             f"Rank {cause.rank} computes slower than the others: it is late by {figures}, in "
@@ -83,7 +83,7 @@ def _cause(
         )
     if cause.step_without_us is not None and report.step_us is not None:
         yield (
-            f"Without it a step would take {time_text(cause.step_without_us)}, "
+            f"Without it a step would take {_time_text(cause.step_without_us)}, "
             f"{1 - cause.step_without_us / report.step_us:.1%} less."
         )
 
@@ -108,7 +108,7 @@ def _waits(report: "ArrivalReport") -> str:
     return (
         f"Rank {last.rank} came last most often, to {last.last:,} of {report.collectives:,} "
         f"collectives; rank {most.rank} waits the longest for others in them, "
-        f"{time_text(most.waited_us)} in a step."
+        f"{_time_text(most.waited_us)} in a step."
     )
 
 
@@ -121,12 +121,12 @@ def _nobody(report: "ArrivalReport") -> str:
         )
     return (
         f"Nobody is named: rank {latest.rank}, the latest by its own work, is late by "
-        f"{time_text(latest.own_us)} in a step, and below {time_text(latest.limit_us)} that is "
+        f"{_time_text(latest.own_us)} in a step, and below {_time_text(latest.limit_us)} that is "
         "noise."
     )
 
 
-def time_text(time_us: float) -> str:
+def _time_text(time_us: float) -> str:
     """Write a time: in ms from one on."""
     return f"{time_us / 1e3:,.3f} ms" if abs(time_us) >= 1e3 else f"{time_us:.1f} us"  # noqa: PLR2004
 

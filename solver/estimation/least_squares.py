@@ -128,14 +128,14 @@ def fit(
     def residuals(x: FloatArray) -> FloatArray:
         """Return what has half of its squares as the terms of the sum."""
         z = problem.misfits(values_at(x)) / noise
-        return np.concatenate([z * np.sqrt(2 / (1 + np.hypot(1, z))), surprise(free, x)])
+        return np.concatenate([z * np.sqrt(2 / (1 + np.hypot(1, z))), _surprise(free, x)])
 
     def jacobian(x: FloatArray) -> FloatArray:
         values = values_at(x)
         root = np.hypot(1, problem.misfits(values) / noise)
         by = np.sqrt((1 + root) / 2) / root / noise
         slopes = problem.slopes(values, free, step)
-        return np.vstack([by[:, None] * slopes, np.diag(1 / spreads_at(free, x))])
+        return np.vstack([by[:, None] * slopes, np.diag(1 / _spreads_at(free, x))])
 
     enough = step * step if noise <= _EXACT else _NEAR
     found = least_squares(
@@ -168,7 +168,7 @@ def searched(
     limits = limits_of(free)
     for _ in range(_SWEEPS):
         before = least
-        spreads = spreads_at(free, logs_of(free, best))
+        spreads = _spreads_at(free, logs_of(free, best))
         after = covariance(problem.slopes(best, free, step), noise, spreads)
         variances, axes = np.linalg.eigh(after)
         for variance, axis in zip(variances[::-1], axes.T[::-1], strict=True):
@@ -191,15 +191,15 @@ def objective(
     total = float(np.sum(np.sqrt(1 + misfits**2) - 1))
     if not free:
         return total
-    return total + float(np.sum(surprise(free, logs_of(free, values)) ** 2)) / 2
+    return total + float(np.sum(_surprise(free, logs_of(free, values)) ** 2)) / 2
 
 
-def surprise(free: Sequence[EstimatedParameter], x: FloatArray) -> FloatArray:
+def _surprise(free: Sequence[EstimatedParameter], x: FloatArray) -> FloatArray:
     """Return how far logarithms are from what is plausible, in its spreads."""
-    return (x - np.log([p.median for p in free])) / spreads_at(free, x)
+    return (x - np.log([p.median for p in free])) / _spreads_at(free, x)
 
 
-def spreads_at(free: Sequence[EstimatedParameter], x: FloatArray) -> FloatArray:
+def _spreads_at(free: Sequence[EstimatedParameter], x: FloatArray) -> FloatArray:
     """Return the spreads of what is plausible on the sides where logarithms are."""
     below, above = (np.array([getattr(p, name) for p in free]) for name in ("spread", "above"))
     return np.where(x > np.log([p.median for p in free]), above, below)

@@ -22,7 +22,8 @@ E = TypeVar("E", bound="ChromeEvent")
 #: Latest time [us] that is taken for one: beyond it a microsecond is lost in a float.
 _LATEST = 2.0**53
 #: Where msgspec says that a value is wrong: an event and its field.
-_PLACE = re.compile(r"\$((?:\.traceEvents)?)\[(\d+)\]((?:\.[^`]+)?)`$")
+_PLACE = re.compile(r"\$((?:\.\w+)?)\[(\d+)\]((?:\.[^`]+)?)`$")
+_FORM = "Chrome trace: an object with traceEvents, or a list of events"
 
 
 class ChromeEvent(msgspec.Struct, gc=False):
@@ -55,7 +56,7 @@ class ChromeFile(msgspec.Struct, Generic[E], rename="camel"):
 
 
 def decode(
-    content: bytes, place: str, decoder: msgspec.json.Decoder[T]
+    content: bytes, place: str, decoder: msgspec.json.Decoder[T], form: str = _FORM
 ) -> tuple[T, CutFile | None]:
     """Decode a trace up to its last whole event, and tell how it was cut off, if it was.
 
@@ -66,7 +67,9 @@ def decode(
     place
         The pointer to the file.
     decoder
-        Of a list of events, or of an object with ``traceEvents``.
+        Of a list of events, or of an object with one.
+    form
+        What the file should be, where it is something else.
 
     Raises
     ------
@@ -84,7 +87,7 @@ def decode(
     try:
         return decoded(content, decoder)
     except msgspec.ValidationError as error:
-        raise InvalidTrace([_misfit(str(error), place)]) from None
+        raise InvalidTrace([_misfit(str(error), place, form)]) from None
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         is_short = is_truncation(error)
         detail = "The JSON ends too early: the file was cut off before the end of its first event."
@@ -115,12 +118,11 @@ def last_start(events: Sequence[ChromeEvent]) -> float | None:
     return next((e.start for e in reversed(events) if e.ph == "X" and e.ts is not None), None)
 
 
-def _misfit(message: str, place: str) -> Fault:
+def _misfit(message: str, place: str, form: str) -> Fault:
     """Turn msgspec's sentence about a value into a fault with its pointer."""
     where = _PLACE.search(message)
     if where is None:
-        detail = f"No Chrome trace: an object with traceEvents, or a list of events ({message})."
-        return Fault(place, FaultCode.WRONG_FORMAT, detail)
+        return Fault(place, FaultCode.WRONG_FORMAT, f"No {form} ({message}).")
     pointer = f"{place}{where[1]}/{where[2]}{where[3]}".replace(".", "/")
     return Fault(pointer, FaultCode.WRONG_FORMAT, f"{message}.")
 

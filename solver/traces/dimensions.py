@@ -3,10 +3,8 @@
 from collections.abc import Sequence
 from math import prod
 
-from solver.limits import MAX_BYTES
+from solver.limits import MAX_BYTES, MAX_DIMENSIONS
 
-#: Most dimensions of a tensor: as many as NumPy has.
-MAX_DIMENSIONS = 64
 #: Most digits of a length that is read as a number: longer ones are over every limit.
 _DIGITS = 18
 
@@ -23,7 +21,7 @@ def elements(lengths: Sequence[str]) -> int | None:
     -------
     int | None
         ``MAX_BYTES + 1`` for all that is more than ``MAX_BYTES``; None with more than
-        :data:`MAX_DIMENSIONS` dimensions.
+        :data:`~solver.limits.MAX_DIMENSIONS` dimensions.
 
     Notes
     -----

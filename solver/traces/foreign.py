@@ -1,8 +1,9 @@
 """What a file is that no reader takes, as far as its first bytes tell, and what to do with it."""
 
 from solver.calibration import measurements
-from solver.calibration.measurements.logs.pickled import BEGINS
 from solver.errors import InvalidMeasurements
+from solver.flight_recorder.dump import is_pickled
+from solver.traces.files import SEEN
 
 #: How files begin that hold others or are compressed, and what they are.
 _BEGINS = (
@@ -21,8 +22,6 @@ _BEGINS = (
 )
 #: Where a tar archive says that it is one.
 _TAR, _TAR_AT = b"ustar", 257
-#: A log of launches names its columns, or itself, within so many bytes.
-_SEEN = 2**16
 
 
 def description(content: bytes) -> str | None:
@@ -45,11 +44,11 @@ def description(content: bytes) -> str | None:
 
 def is_log(content: bytes) -> bool:
     """Tell whether a file is a log of launches; a mere table may be anything."""
-    head = content[:_SEEN]
-    if head.startswith(BEGINS):
-        return b"profiling_name" in head
+    head = content[:SEEN]  # it names its columns, or itself, in these
+    if is_pickled(head):
+        return True
     try:
-        text = head.decode("utf-8", errors="strict" if len(head) < _SEEN else "ignore")
+        text = head.decode("utf-8", errors="strict" if len(head) < SEEN else "ignore")
         return measurements.detect(text) != measurements.csv_table.FORMAT
     except (UnicodeDecodeError, InvalidMeasurements):
         return False

@@ -27,6 +27,7 @@ from solver.traces.layer_graphs import ASSUMED, trace_of
 from solver.traces.order import Edge, topological_order
 from solver.traces.step_ops import numbered
 from solver.traces.trace import Trace, TraceOptions
+from solver.units import TIME_UNITS
 from solver.wording import one_of
 
 FORMAT = "schedule_simulator"
@@ -34,13 +35,12 @@ FORMAT = "schedule_simulator"
 _MARK = re.compile(rb'"(?:forward_pass_units|\$local\$(?:forward_pass|comm)_unit)"\s?:')
 _NUMBER = re.compile(r"[0-9]{1,18}")
 _FORWARD, _BACKWARD, _SENT = "forward_pass_units", "backward_pass_units", "communication_units"
-#: Microseconds, and bytes, of each unit; those of thousands are not told from those of 1,024.
-_TIMES = {"ns": 1e-3, "us": 1.0, "ms": 1e3, "s": 1e6}
+#: Bytes of each unit; those of thousands are not told from those of 1,024.
 _SIZES = {"B": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
 #: Where a file says its units, and which there are.
 _UNITS: tuple[tuple[str, Mapping[str, float]], ...] = (
-    ("$local$forward_pass_unit", _TIMES),
-    ("$local$backward_pass_unit", _TIMES),
+    ("$local$forward_pass_unit", TIME_UNITS),
+    ("$local$backward_pass_unit", TIME_UNITS),
     ("$local$comm_unit", _SIZES),
 )
 

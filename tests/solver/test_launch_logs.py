@@ -13,8 +13,8 @@ from solver.calibration.measurements import READERS, detect, read_measurements, 
 from solver.calibration.measurements.lines import untagged
 from solver.calibration.measurements.logs.ddp_logging import DdpTimes, times_of
 from solver.calibration.measurements.logs.flight_recorder import as_text
-from solver.calibration.measurements.logs.pickled import MAX_PICKLE_BYTES, unpickled
 from solver.errors import InterlaceError, InvalidMeasurements
+from solver.flight_recorder.pickled import MAX_PICKLE_BYTES, unpickled
 from tests.launch_logs import (
     AUTOTUNE,
     DDP,
@@ -406,7 +406,7 @@ def ladder(levels):
     ],
 )
 def test_pickles_that_are_refused(content, says):
-    with pytest.raises(InvalidMeasurements, match=says):
+    with pytest.raises(InterlaceError, match=says):
         unpickled(content)
 
 

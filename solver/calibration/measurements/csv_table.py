@@ -12,12 +12,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain, islice, zip_longest
 
-from solver.calibration.measurements.lines import SPEED_UNITS, TIME_UNITS, Figure, figure, lines_of
+from solver.calibration.measurements.lines import SPEED_UNITS, Figure, figure, lines_of
 from solver.calibration.measurements.ranks import ranks_of
 from solver.calibration.measurements.readings import Measurements, Reading, samples_of
 from solver.codes import FaultCode
 from solver.errors import Fault, InvalidMeasurements
 from solver.limits import MAX_COLUMNS, MAX_HEADER_LINES, MAX_WORKERS
+from solver.units import TIME_UNITS
 
 FORMAT = "csv"
 

@@ -12,10 +12,7 @@ from solver.limits import MAX_COLUMNS, MAX_LINE_CHARACTERS, MAX_TEXT_LINES
 _LONGEST_NUMBER = 50
 
 
-#: Worth of units of time [us] and of bandwidth [bytes/us].
-TIME_UNITS = {"ns": 1e-3, "us": 1.0, "ms": 1e3, "s": 1e6}
-
-
+#: Worth of units of bandwidth [bytes/us].
 SPEED_UNITS = {"GB/s": 1e3, "MB/s": 1.0, "KB/s": 1e-3, "GiB/s": 1073.741824, "MiB/s": 1.048576}
 
 

@@ -68,6 +68,7 @@ KINDS = {
 }
 
 
+#: Those whose printed size is what one rank sends, or sends to one other.
 PER_RANK = (ALL_GATHER, ALL_TO_ALL)
 
 

@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 
 from solver.calibration.measurements.lines import (
     SPEED_UNITS,
-    TIME_UNITS,
     figure,
     is_count,
     lines_of,
@@ -25,6 +24,7 @@ from solver.calibration.measurements.readings import Measurements, Reading, garb
 from solver.codes import FaultCode
 from solver.errors import Fault, InvalidMeasurements
 from solver.graph import ALL_GATHER, ALL_REDUCE, ALL_TO_ALL, BROADCAST, REDUCE_SCATTER
+from solver.units import TIME_UNITS
 
 FORMAT, MSCCLPP = "nccl_tests", "mscclpp"
 

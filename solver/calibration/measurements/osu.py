@@ -10,17 +10,18 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from solver.calibration.measurements.lines import (
-    TIME_UNITS,
     figure,
     is_count,
     lines_of,
     without_prefix,
 )
+from solver.calibration.measurements.mpi_tables import PER_RANK
 from solver.calibration.measurements.readings import Measurements, Reading, garbled_row, samples_of
 from solver.codes import FaultCode
 from solver.errors import Fault, InvalidMeasurements
 from solver.graph import ALL_GATHER, ALL_REDUCE, ALL_TO_ALL, BROADCAST, REDUCE_SCATTER
 from solver.limits import MAX_WORKERS
+from solver.units import TIME_UNITS
 
 FORMAT = "osu"
 
@@ -54,10 +55,6 @@ KINDS = {
     "all-to-all": ALL_TO_ALL,
     "alltoall": ALL_TO_ALL,
 }
-
-
-#: Those whose printed size is what one rank sends, or sends to one other.
-_PER_RANK = (ALL_GATHER, ALL_TO_ALL)
 
 
 @dataclass(slots=True)
@@ -131,7 +128,7 @@ def read(text: str) -> tuple[Measurements, ...]:
         workers=log.workers,
         kind=kind,
         notes=notes,
-        is_per_rank=kind in _PER_RANK,
+        is_per_rank=kind in PER_RANK,
     )
     return (run,)
 

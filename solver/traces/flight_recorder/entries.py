@@ -1,26 +1,18 @@
-"""The entries of one dump: what was launched, by which group, and when; times in us.
-
-References
-----------
-.. [1] PyTorch, torch/csrc/distributed/c10d/FlightRecorder.hpp: the keys of an entry.
-"""
+"""The entries of one dump: what was launched, by which group, and when; times in us."""
 
 import re
 from collections.abc import Iterator
-from math import prod
-from typing import Any, NamedTuple
+from dataclasses import replace
+from typing import Annotated, Any, NamedTuple
 
 import msgspec
 
-from solver.calibration.measurements.logs.flight_recorder import check_size
-from solver.calibration.measurements.logs.pickled import BEGINS, unpickled
 from solver.codes import FaultCode
-from solver.element_types import width_of
-from solver.errors import Fault, InvalidMeasurements, InvalidTrace
-from solver.limits import MAX_BYTES
+from solver.errors import Fault, InterlaceError, InvalidTrace
+from solver.flight_recorder.dump import FORM, Dump, DumpEntry, dump_in, is_pickled
+from solver.flight_recorder.pickled import unpickled
 from solver.traces.chrome import decode
 from solver.traces.cut_files import CutFile
-from solver.traces.dimensions import MAX_DIMENSIONS
 from solver.traces.kineto.communication_kernels import kind_in
 from solver.traces.kineto.groups import ProcessGroup, groups_of, plain
 
@@ -28,27 +20,24 @@ _TRANSFER = re.compile(r"(send|recv) (\d{1,7})(->|<-)(\d{1,7})")
 _NS = 1e3
 
 
-class _Entry(msgspec.Struct, gc=False):
-    process_group: Any = None
+_Nanoseconds = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
+
+
+class _TimedEntry(DumpEntry, gc=False):
     collective_seq_id: int | None = None
     record_id: int | None = None
     profiling_name: str | None = None
-    time_created_ns: int | None = None
-    time_discovered_started_ns: int | None = None
-    time_discovered_completed_ns: int | None = None
-    input_sizes: Any = None
-    input_dtypes: Any = None
-    output_sizes: Any = None
-    output_dtypes: Any = None
+    time_created_ns: _Nanoseconds | None = None
+    time_discovered_started_ns: _Nanoseconds | None = None
+    time_discovered_completed_ns: _Nanoseconds | None = None
 
 
-class _Dump(msgspec.Struct):
-    entries: list[_Entry]
+class _TimedDump(Dump):
+    entries: list[_TimedEntry]
     rank: int | str | None = None
-    pg_config: Any = None
 
 
-_DECODER: msgspec.json.Decoder[_Dump] = msgspec.json.Decoder(_Dump)
+_DECODER: msgspec.json.Decoder[_TimedDump] = msgspec.json.Decoder(_TimedDump)
 
 
 class FlightEntry(NamedTuple):
@@ -109,7 +98,7 @@ def dump_of(content: bytes, place: str, base_ns: int | None = None) -> tuple[Fli
     Parameters
     ----------
     content
-        JSON, or a pickle of plain data, as PyTorch dumps it where a watchdog runs out of time.
+        JSON, or a pickle of plain data.
     place
         The pointer to the file.
     base_ns
@@ -119,7 +108,7 @@ def dump_of(content: bytes, place: str, base_ns: int | None = None) -> tuple[Fli
     Raises
     ------
     InvalidTrace
-        When it is neither, no dump, or a value is of another type.
+        When it is no JSON and no such pickle, no dump, or a value is of another type.
 
     Notes
     -----
@@ -129,8 +118,7 @@ def dump_of(content: bytes, place: str, base_ns: int | None = None) -> tuple[Fli
     timed = [entry for entry in raw.entries if _is_timed(entry)]
     if base_ns is None:
         base_ns = min((entry.time_created_ns or 0 for entry in timed), default=0)
-    config = raw.pg_config if isinstance(raw.pg_config, dict) else {}
-    rows = [_row(name, group) for name, group in config.items() if isinstance(group, dict)]
+    rows = [_row(name, group) for name, group in raw.groups.items()]
     groups = {group.name: group for group in groups_of(rows)}
     entries = sorted(
         (_entry_of(entry, groups, base_ns) for entry in timed), key=lambda one: one.start
@@ -147,21 +135,17 @@ def dump_of(content: bytes, place: str, base_ns: int | None = None) -> tuple[Fli
     return dump, base_ns
 
 
-def _decoded(content: bytes, place: str) -> tuple[_Dump, CutFile | None]:
-    if not content.startswith(BEGINS):
-        return decode(content, place, _DECODER)
+def _decoded(content: bytes, place: str) -> tuple[_TimedDump, CutFile | None]:
+    if not is_pickled(content):
+        return decode(content, place, _DECODER, FORM)
     try:
-        value = unpickled(content)
-        if isinstance(value, dict) and isinstance(value.get("entries"), list):
-            check_size(value["entries"])  # a pickle may name one entry many times
-        return msgspec.convert(value, _Dump), None
-    except InvalidMeasurements as error:
-        raise InvalidTrace([Fault(place, f.code, f.detail) for f in error.faults]) from None
-    except msgspec.ValidationError as error:
-        raise InvalidTrace([Fault(place, FaultCode.WRONG_FORMAT, f"{error}.")]) from None
+        return dump_in(unpickled(content), _TimedDump), None
+    except InterlaceError as error:
+        faults = [replace(fault, pointer=place + fault.pointer) for fault in error.faults]
+        raise InvalidTrace(faults) from None
 
 
-def _is_timed(entry: _Entry) -> bool:
+def _is_timed(entry: _TimedEntry) -> bool:
     """Tell whether a launch has begun and ended, in this order."""
     begun = entry.time_discovered_started_ns or entry.time_created_ns
     over = entry.time_discovered_completed_ns
@@ -172,12 +156,10 @@ def _row(name: str, group: dict[str, Any]) -> dict[str, Any]:
     return {"pg_name": name, "pg_desc": group.get("desc"), "ranks": group.get("ranks")}
 
 
-def _entry_of(entry: _Entry, groups: dict[str, ProcessGroup], base_ns: int) -> FlightEntry:
-    own = entry.process_group
-    name, description = (*own, "", "")[:2] if isinstance(own, list | tuple) else (own, "")
-    known = groups.get(str(name)) or ProcessGroup(str(name), plain(str(description)), None)
-    called = (entry.profiling_name or "").rpartition(":")[2]
-    transfer = _TRANSFER.match(called)
+def _entry_of(entry: _TimedEntry, groups: dict[str, ProcessGroup], base_ns: int) -> FlightEntry:
+    name, description = entry.group
+    known = groups.get(name) or ProcessGroup(name, plain(description), None)
+    transfer = _TRANSFER.match(entry.called)
     pair = None
     if transfer:
         one, other = int(transfer[2]), int(transfer[4])
@@ -186,32 +168,12 @@ def _entry_of(entry: _Entry, groups: dict[str, ProcessGroup], base_ns: int) -> F
     return FlightEntry(
         known,
         entry.collective_seq_id,
-        transfer[1] if transfer else kind_in(called) or plain(called),
-        max(_sizes(entry), default=None),
+        transfer[1] if transfer else kind_in(entry.called) or plain(entry.called),
+        entry.bytes,
         (begun - base_ns) / _NS,
         ((entry.time_discovered_completed_ns or 0) - base_ns) / _NS,
         pair,
     )
-
-
-def _sizes(entry: _Entry) -> Iterator[int]:
-    """Yield the bytes of what went in, and of what came out, where all of it is known."""
-    for shapes, types in (
-        (entry.input_sizes, entry.input_dtypes),
-        (entry.output_sizes, entry.output_dtypes),
-    ):
-        listed = shapes if isinstance(shapes, list | tuple) else []
-        named = types if isinstance(types, list | tuple) and types else [None]
-        total = 0
-        for i, dims in enumerate(listed):
-            width = width_of(named[min(i, len(named) - 1)])
-            whole = isinstance(dims, list | tuple) and all(type(d) is int and d >= 0 for d in dims)
-            if width is None or not whole or len(dims) > MAX_DIMENSIONS:
-                break
-            total = min(total + width * prod(dims), MAX_BYTES + 1)
-        else:
-            if listed:
-                yield total
 
 
 def twice(dumps: list[FlightDump], places: list[str]) -> Iterator[Fault]:

@@ -6,14 +6,13 @@ from collections.abc import Iterator, Sequence
 
 from solver.arrivals.arrival import Arrival
 from solver.arrivals.report import arrival_report
-from solver.calibration.measurements.logs.pickled import BEGINS
 from solver.codes import FaultCode
 from solver.errors import Fault, InvalidTrace
+from solver.flight_recorder.dump import SIGNS, is_pickled
 from solver.traces.exit_check import checked
 from solver.traces.files import beginning, places_of
 from solver.traces.flight_recorder.entries import FlightDump, FlightEntry, read_dumps
 from solver.traces.flight_recorder.repeats import SeriesLaunch, steps_of
-from solver.traces.formats import SIGNS_WITHIN
 from solver.traces.kineto.groups import titles
 from solver.traces.report import Total, report_of
 from solver.traces.sentences import counted
@@ -21,7 +20,7 @@ from solver.traces.trace import Trace, TraceOptions
 
 FORMAT = "flight_recorder"
 
-_MARK = re.compile(rb'"profiling_name"\s*:|"nccl_comm_state"\s*:')
+_MARK = re.compile(SIGNS.encode())
 _NO_GRAPH = (
     "There is no graph: the flight recorder has no times of compute. 'interlace calibrate' fits "
     "costs to its launches."
@@ -30,10 +29,8 @@ _NO_GRAPH = (
 
 def looks_like(content: bytes) -> bool:
     """Tell whether a file's first bytes are those of a dump."""
-    if content.startswith(BEGINS):
-        return b"profiling_name" in content[:SIGNS_WITHIN]
     head = beginning(content)
-    return head.startswith(b"{") and bool(_MARK.search(head))
+    return is_pickled(head) or (head.startswith(b"{") and bool(_MARK.search(head)))
 
 
 def read(files: Sequence[bytes], options: TraceOptions) -> Trace:

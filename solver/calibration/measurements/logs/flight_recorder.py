@@ -16,13 +16,13 @@ import json
 import re
 from base64 import b64decode, b64encode
 from collections.abc import Iterator, Mapping
-from math import prod
 from typing import Any
+
+import msgspec
 
 from solver.calibration.measurements.lines import Figure, is_count
 from solver.calibration.measurements.logs.cut_dumps import cut_dump
 from solver.calibration.measurements.logs.json_records import number
-from solver.calibration.measurements.logs.pickled import BEGINS, unpickled
 from solver.calibration.measurements.logs.shared_launches import (
     RankLaunch,
     dump_ranks,
@@ -31,15 +31,16 @@ from solver.calibration.measurements.logs.shared_launches import (
 )
 from solver.calibration.measurements.readings import Measurements, Reading, samples_of
 from solver.codes import FaultCode
-from solver.element_types import width_of
-from solver.errors import Fault, InvalidMeasurements
+from solver.errors import Fault, InterlaceError, InvalidMeasurements
+from solver.flight_recorder.dump import SIGNS, Dump, DumpEntry, dump_in, word
+from solver.flight_recorder.pickled import BEGINS, unpickled
 from solver.graph import ALL_GATHER, ALL_REDUCE, ALL_TO_ALL, BROADCAST, REDUCE_SCATTER
-from solver.limits import MAX_BYTES, MAX_MEASURED_TIMES, MAX_WORKERS
+from solver.limits import MAX_WORKERS
 
 FORMAT = "flight_recorder"
 
 
-MARK = re.compile(r'"profiling_name"\s*:|"nccl_comm_state"\s*:|^data:application/octet-stream;')
+MARK = re.compile(rf"{SIGNS}|^data:application/octet-stream;")
 
 
 #: How a pickle stands in a text: a data URL (RFC 2397).
@@ -66,10 +67,6 @@ _KINDS = {
     "broadcast": BROADCAST,
     "_broadcast_oop": BROADCAST,
 }
-
-
-#: Most tensors of all entries, most dimensions of one, and the longest name of anything.
-_MAX_TENSORS, _MAX_DIMENSIONS, _LONGEST_WORD = 2**22, 64, 200
 
 
 #: What may stand between dumps.
@@ -106,7 +103,6 @@ def read(text: str) -> tuple[Measurements, ...]:
     """
     parts = list(_dumps(text))
     dumps = [dump for dump, _ in parts]
-    check_size([entry for dump in dumps for entry in dump["entries"]])
     launches: list[RankLaunch] = []
     left: list[Reading | Fault] = []
     for rank, dump in zip(dump_ranks(dumps), dumps, strict=True):
@@ -131,26 +127,25 @@ def read(text: str) -> tuple[Measurements, ...]:
     return tuple(found)
 
 
-def _launches(dump: Mapping[str, Any], rank: int) -> Iterator[RankLaunch | Fault]:
+def _launches(dump: Dump, rank: int) -> Iterator[RankLaunch | Fault]:
     """Read the entries of one rank; a fault for each that is broken."""
-    groups = dump.get("pg_config")
-    sizes = dict(_sizes(groups if isinstance(groups, dict) else {}))
-    whole = dump.get("world_size")
-    for place, entry in enumerate(dump["entries"]):
-        if not isinstance(entry, dict):
+    sizes = dict(_sizes(dump.groups))
+    for place, value in enumerate(dump.entries):
+        try:
+            entry = msgspec.convert(value, DumpEntry)
+        except msgspec.ValidationError:
             detail = f"Record {place}: an entry must be an object."
             yield Fault(f"/entries/{place}", FaultCode.WRONG_FORMAT, detail)
             continue
-        name = _word(entry.get("profiling_name")).rpartition(":")[2]
-        kind = _KINDS.get(name)
-        group = _group(entry)
-        workers = sizes.get(group) or (_ranks(whole) if len(sizes) <= 1 else None)
-        reading = _reading(place, entry, name, kind)
-        yield RankLaunch((kind, workers), launch_key(entry, group), rank, reading)
+        kind = _KINDS.get(entry.called)
+        workers = sizes.get(entry.group[0]) or (
+            _ranks(dump.world_size) if len(sizes) <= 1 else None
+        )
+        yield RankLaunch((kind, workers), launch_key(entry), rank, _reading(place, entry, kind))
 
 
-def _dumps(text: str) -> Iterator[tuple[Mapping[str, Any], str]]:
-    """List the dumps of a text, one or one a rank, each with its list of entries.
+def _dumps(text: str) -> Iterator[tuple[Dump, str]]:
+    """List the dumps of a text, one or one a rank.
 
     Beside each stands where it was cut off, a sentence; empty where it was not.
 
@@ -171,14 +166,13 @@ def _dumps(text: str) -> Iterator[tuple[Mapping[str, Any], str]]:
                 value = unpickled(b64decode(text[at + len(PACKED) : end].strip(), validate=True))
             else:
                 value, end, said = _decoded(text, at)
+            yield dump_in(value, Dump), said
         except (ValueError, RecursionError) as error:
             where = f" at line {error.lineno}" if isinstance(error, json.JSONDecodeError) else ""
             detail = f"The flight recorder's dump is not whole JSON or a pickle{where}."
             raise InvalidMeasurements([Fault("", FaultCode.WRONG_FORMAT, detail)]) from None
-        if not isinstance(value, dict) or not isinstance(value.get("entries"), list):
-            detail = "A flight recorder's dump has `entries`, a list."
-            raise InvalidMeasurements([Fault("", FaultCode.WRONG_FORMAT, detail)])
-        yield value, said
+        except InterlaceError as error:
+            raise InvalidMeasurements(error.faults) from None
         at = end
 
 
@@ -200,64 +194,30 @@ def _decoded(text: str, at: int) -> tuple[Any, int, str]:
         return cut.value, end, cut.said
 
 
-def check_size(entries: list[Any]) -> None:
-    """Want no more entries and tensors than are read; a pickle may name one many times.
-
-    Raises
-    ------
-    InvalidMeasurements
-        Where there are more.
-    """
-    sides = ("input_sizes", "output_sizes")
-    tensors = (
-        len(sizes)
-        for entry in entries
-        if isinstance(entry, dict)
-        for side in sides
-        if isinstance(sizes := entry.get(side), list | tuple)
-    )
-    if len(entries) > MAX_MEASURED_TIMES or sum(tensors) > _MAX_TENSORS:
-        detail = (
-            f"At most {MAX_MEASURED_TIMES:,} entries with {_MAX_TENSORS:,} tensors in all are read."
-        )
-        raise InvalidMeasurements([Fault("/entries", FaultCode.TOO_LARGE, detail)])
-
-
-def _word(value: Any) -> str:
-    """Return a short text; an empty one for anything else."""
-    return value if isinstance(value, str) and len(value) <= _LONGEST_WORD else ""
-
-
-def _sizes(groups: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
+def _sizes(groups: Mapping[str, Mapping[str, Any]]) -> Iterator[tuple[str, int]]:
     """List how many ranks each process group has; they are given as text, ``[0, 1]``."""
     for name, group in groups.items():
-        ranks = group.get("ranks") if isinstance(group, dict) else None
+        ranks = group.get("ranks")
         listed = re.findall(r"\d+", ranks) if isinstance(ranks, str) else ranks
         if isinstance(listed, list) and 1 <= len(listed) <= MAX_WORKERS:
-            yield _word(name), len(listed)
+            yield word(name), len(listed)
 
 
 def _ranks(value: Any) -> int | None:
     """Return a number of ranks; None where it is none."""
-    text = str(value) if isinstance(value, int) else _word(value)
+    text = str(value) if isinstance(value, int) else word(value)
     ranks = int(text) if is_count(text) else 0
     return ranks if 1 <= ranks <= MAX_WORKERS else None
 
 
-def _group(entry: Mapping[str, Any]) -> str:
-    """Return the name of an entry's process group, which stands before its description."""
-    group = entry.get("process_group")
-    return _word(group[0] if isinstance(group, list | tuple) and group else group)
-
-
-def _reading(place: int, entry: Mapping[str, Any], name: str, kind: str | None) -> Reading:
+def _reading(place: int, entry: DumpEntry, kind: str | None) -> Reading:
     """Read an entry; it is left out where it is no launch whose bytes and time are known."""
-    size = max(_bytes(entry, "input"), _bytes(entry, "output"))
-    duration = number(entry.get("duration_ms"))
+    size = entry.bytes or 0
+    duration = number(entry.duration_ms)
     why = None
     if kind is None:
-        why = f"{(name.split() or ['no name'])[0]}, no collective of graphs"
-    elif entry.get("state", "completed") != "completed":
+        why = f"{(entry.called.split() or ['no name'])[0]}, no collective of graphs"
+    elif entry.state != "completed":
         why = "not completed"
     elif duration is None:
         why = _UNTIMED
@@ -265,25 +225,6 @@ def _reading(place: int, entry: Mapping[str, Any], name: str, kind: str | None) 
         why = "its bytes are unknown"
     time = Figure(1e3 * duration, 0.0) if duration is not None else None
     return Reading(place, size, time, left_out=why)
-
-
-def _bytes(entry: Mapping[str, Any], side: str) -> int:
-    """Return the bytes of an entry's inputs or outputs; 0 where they are unknown."""
-    sizes, types = entry.get(f"{side}_sizes"), entry.get(f"{side}_dtypes")
-    if not isinstance(sizes, list | tuple):
-        return 0
-    types = [types] if isinstance(types, str) else types
-    if not isinstance(types, list | tuple) or not types:
-        return 0
-    total = 0
-    for at, dims in enumerate(sizes):
-        width = width_of(_word(types[min(at, len(types) - 1)]))
-        if width is None or not isinstance(dims, list | tuple) or len(dims) > _MAX_DIMENSIONS:
-            return 0
-        if not all(isinstance(dim, int) and 0 <= dim <= MAX_BYTES for dim in dims):
-            return 0
-        total += width * prod(dims)
-    return min(total, 2 * MAX_BYTES)
 
 
 def _notes_of(left: list[Reading | Fault]) -> tuple[str, ...]:

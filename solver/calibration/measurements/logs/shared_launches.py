@@ -4,10 +4,11 @@ A rank's time of a launch holds its wait for the others. The rank that comes las
 so the least time is that of the launch itself, as for the traces of several ranks.
 """
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Hashable, Iterator, Sequence
+from typing import NamedTuple
 
 from solver.calibration.measurements.readings import Reading
+from solver.flight_recorder.dump import Dump, DumpEntry
 
 
 class RankLaunch(NamedTuple):
@@ -76,17 +77,16 @@ def _time(one: RankLaunch) -> float:
     return float("inf") if time is None else time.value
 
 
-def launch_key(entry: Mapping[str, Any], group: str) -> Hashable:
+def launch_key(entry: DumpEntry) -> Hashable:
     """Return what an entry has alike on all ranks of its group; None where it has no number."""
-    number = entry.get("collective_seq_id", entry.get("seq_id"))
+    number = entry.collective_seq_id
     if not isinstance(number, int) or isinstance(number, bool):
         return None
-    sizes = [str(entry.get(side)) for side in ("input_sizes", "output_sizes")]
-    return (group, number, *sizes)
+    return (entry.group[0], number, str(entry.input_sizes), str(entry.output_sizes))
 
 
-def dump_ranks(dumps: Sequence[Mapping[str, Any]]) -> Iterator[int]:
+def dump_ranks(dumps: Sequence[Dump]) -> Iterator[int]:
     """Yield the ranks of dumps: as they say, or as they were given where one does not."""
-    told = [str(dump.get("rank")) for dump in dumps]
+    told = [str(dump.rank) for dump in dumps]
     are_numbers = all(rank.isdecimal() and len(rank) < 8 for rank in told)  # noqa: PLR2004
     yield from (int(rank) for rank in told) if are_numbers else range(len(told))

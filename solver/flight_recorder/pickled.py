@@ -12,7 +12,7 @@ from io import BytesIO
 from typing import Any, ClassVar, NoReturn
 
 from solver.codes import FaultCode
-from solver.errors import Fault, InvalidMeasurements
+from solver.errors import Fault, InterlaceError
 
 #: How a pickle of protocol 2 or newer begins.
 BEGINS = b"\x80"
@@ -81,7 +81,7 @@ def unpickled(content: bytes) -> Any:
 
     Raises
     ------
-    InvalidMeasurements
+    InterlaceError
         When it is too long, is broken or names anything to import.
 
     Notes
@@ -91,10 +91,10 @@ def unpickled(content: bytes) -> Any:
     """
     if len(content) > MAX_PICKLE_BYTES:
         detail = f"The pickle is longer than {MAX_PICKLE_BYTES:,} bytes."
-        raise InvalidMeasurements([Fault("", FaultCode.TOO_LARGE, detail)])
+        raise InterlaceError([Fault("", FaultCode.TOO_LARGE, detail)])
     try:
         return _PlainUnpickler(content).load()
     except _BROKEN as error:
         why = str(error) if isinstance(error, pickle.UnpicklingError) else "it is broken"
         detail = f"The pickle is not read: {why}."
-        raise InvalidMeasurements([Fault("", FaultCode.WRONG_FORMAT, detail)]) from None
+        raise InterlaceError([Fault("", FaultCode.WRONG_FORMAT, detail)]) from None
