@@ -42,7 +42,19 @@ def bound(settings: Settings, nice: int = _NICE) -> None:
 
 def is_large(most_kib: int = LARGE_KIB) -> bool:
     """Tell whether this process has taken so much memory that it should end."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss > most_kib
+    return _most_kib() > most_kib
+
+
+def _most_kib() -> int:
+    """Return the most memory that this process had, where the system tells of it alone [KiB].
+
+    ``ru_maxrss`` of a program that was just begun is that of whoever began it: ``exec`` keeps it.
+    """
+    try:
+        told = Path("/proc/self/status").read_text()
+    except FileNotFoundError:
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return next((int(line.split()[1]) for line in told.splitlines() if line[:6] == "VmHWM:"), 0)
 
 
 def is_spent(orders: int) -> bool:

@@ -78,6 +78,19 @@ def program() -> ProgramChild:
 
 
 @pytest.mark.live
+def test_a_large_parent_makes_no_large_program() -> None:
+    """A Dask worker has its own data; what it starts begins small, and works."""
+    script = (
+        "from app.children.program import ProgramChild\n"
+        "held = b'1' * (600 << 20)\n"
+        "child = ProgramChild('app.jobs.engines.child', has_group=True)\n"
+        "assert child.hear(lambda _: None) is None\n"
+        "child.kill()\n"
+    )
+    assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0
+
+
+@pytest.mark.live
 def test_a_program_that_is_sent_what_it_cannot_read(program: ProgramChild) -> None:
     program.pipe.send_bytes(b"no pickle")
     with pytest.raises((EOFError, OSError)):
