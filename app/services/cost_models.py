@@ -28,7 +28,7 @@ from solver.calibration.fits import (
     fit_piecewise,
     fit_table,
 )
-from solver.calibration.impossible import impossible_said
+from solver.calibration.impossible import impossible, impossible_said
 from solver.calibration.spread import spread_of
 from solver.codes import FaultCode
 from solver.costs import PIECEWISE, TABLE, CostError, PiecewiseCost, cost_of
@@ -36,6 +36,10 @@ from solver.costs.cost_error import weighted
 from solver.errors import Fault, InvalidCluster, InvalidMeasurements
 from solver.graph import ALL_REDUCE
 from solver.limits import MAX_WORKERS
+
+
+#: What makes times too short for any network.
+_WHAT_UNITS = "No cost follows; look at the units of bytes and times, and at what was timed."
 
 
 def run(request: CostModelRequest) -> CostModelAnswer:
@@ -55,7 +59,13 @@ def run(request: CostModelRequest) -> CostModelAnswer:
             name=named, model=model, fits=[], samples=0, notes=[], version=VERSION
         )
     pools, workers, notes = measured(request)
-    said = (impossible_said(some, workers, kind) for kind, some in pools.items())
+    said = [impossible_said(some, workers, kind) for kind, some in pools.items()]
+    if faults := [
+        Fault("", FaultCode.NO_COST, f"{impossible_said(some, workers, kind)} {_WHAT_UNITS}")
+        for kind, some in pools.items()
+        if 2 * impossible(some, workers, kind) > len(some)
+    ]:
+        raise InvalidRequest(faults)
     if set(pools) == {ALL_REDUCE}:
         samples = pools[ALL_REDUCE]
         fits, refusals = fits_of(request, samples)

@@ -313,7 +313,7 @@ class NotCompared(Refused):
 
 
 class NoCost(Refused):
-    """A log holds no time of a launch, so no cost follows from it."""
+    """A log holds no time of a launch that a network can have taken, so no cost follows."""
 
 
 class TooFewSizes(Refused):

@@ -189,6 +189,16 @@ def test_measurements_faster_than_any_link_are_said() -> None:
     assert cost_model(CostModelRequest(samples=samples, fit="linear")).notes == []
 
 
+def test_measurements_of_which_most_are_faster_than_any_link_give_no_cost() -> None:
+    """Microseconds that were seconds a million times over, say: no plan is to rest on them."""
+    samples = [(size, size / 10**9) for size in (10**6, 10**7, 10**8)] + [(10**9, 600.0)]
+    with pytest.raises(InvalidRequest) as refused:
+        cost_model(CostModelRequest(samples=samples, fit="linear"))
+    (fault,) = refused.value.faults
+    assert fault.detail.startswith("3 of 4 launches of all_reduce are faster than the fastest")
+    assert "units" in fault.detail
+
+
 def test_measurements_give_a_model_that_says_how_well_it_fits() -> None:
     samples = [
         (size, 10.0 + size / 100 * wide)
