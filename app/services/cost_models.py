@@ -37,7 +37,6 @@ from solver.errors import Fault, InvalidCluster, InvalidMeasurements
 from solver.graph import ALL_REDUCE
 from solver.limits import MAX_WORKERS
 
-
 #: What makes times too short for any network.
 _WHAT_UNITS = "No cost follows; look at the units of bytes and times, and at what was timed."
 

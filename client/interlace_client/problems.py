@@ -313,7 +313,7 @@ class NotCompared(Refused):
 
 
 class NoCost(Refused):
-    """A log holds no time of a launch that a network can have taken, so no cost follows."""
+    """No cost follows: a log holds no times of launches, or impossible ones."""
 
 
 class TooFewSizes(Refused):
