@@ -78,9 +78,6 @@ class FaultCode(Code):
     MIXED_CLUSTERS = "mixed_clusters", "Measurements of several clusters are put together."
     UNKNOWN_KIND = "unknown_kind", "A benchmark does not tell which collective it measured."
     NOT_COMPARED = "not_compared", "Fewer than two algorithms were measured at one size."
-    NO_COST = (
-        "no_cost",
-        "No cost follows: a log holds no times of launches, or impossible ones.",
-    )
+    NO_COST = "no_cost", "No cost follows: a log holds no times of launches, or impossible ones."
     TOO_FEW_SIZES = "too_few_sizes", "A fit needs measurements of more sizes."
     TOO_MANY_SIZES = "too_many_sizes", "A table takes fewer sizes."
