@@ -17,6 +17,10 @@ PLAIN = r"^[^\x00-\x1f\x7f]*$"
 Name = Annotated[str, Field(min_length=1, max_length=MAX_NAME_CHARACTERS, pattern=PLAIN)]
 
 
+#: What a source has not got; None is a value.
+_MISSING = object()
+
+
 def is_unknown(value: Any) -> bool:
     """Tell whether a field is left out of what is written."""
     return value is None
@@ -70,13 +74,13 @@ class AnswerModel(BaseModel):
     @classmethod
     def of(cls, *sources: object, **fields: Any) -> Self:
         """Take each field by name, from ``fields`` or else from the first source that has it."""
-        own = {
-            name: getattr(source, name)
-            for source in reversed(sources)
-            for name in cls.model_fields
-            if hasattr(source, name)
-        }
-        return cls.model_validate(own | fields)
+        own = {}
+        for name in cls.model_fields:
+            if name not in fields:
+                values = (getattr(source, name, _MISSING) for source in sources)
+                own[name] = next((value for value in values if value is not _MISSING), _MISSING)
+        known = {name: value for name, value in own.items() if value is not _MISSING}
+        return cls.model_validate(known | fields)
 
     @classmethod
     def always(cls) -> tuple[str, ...]:
