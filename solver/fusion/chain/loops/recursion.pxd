@@ -35,6 +35,8 @@ cdef class Recursion:
 
     cdef void offer(self, double x, double y, int cell, int origin, int side) noexcept
 
+    cdef void grow(self) except *
+
     @cython.locals(at=int, least=double, cell=int)
     cdef void keep(self) noexcept
 

@@ -8,6 +8,7 @@ from array import array
 from bisect import bisect_left
 from collections.abc import Sequence
 from math import inf
+from typing import Any, Literal
 
 AFTER, BEFORE, BOTH = 0, 1, 2
 _AFTER, _BEFORE, _BOTH = AFTER, BEFORE, BOTH
@@ -42,12 +43,11 @@ class Recursion:
         self.count = len(self.cells)
         self.startup = startup
         self.to_beat = to_beat
-        room = prefixes * (self.count + 1)
-        self.x = array("d", [0.0]) * room
-        self.y = array("d", [0.0]) * room
-        self.origin = array("i", [-1]) * room
-        self.side = array("i", [_BEFORE]) * room
-        self.cell = array("i", [bisect_left(self.cells, 0.0)]) * room  # where X is
+        self.x = array("d", [0.0])
+        self.y = array("d", [0.0])
+        self.origin = array("i", [-1])
+        self.side = array("i", [_BEFORE])
+        self.cell = array("i", [bisect_left(self.cells, 0.0)])  # where X is
         self.first = array("i", [0]) * (prefixes + 1)  # label of each prefix
         self.first[1] = 1
         self.prefixes = 1
@@ -90,6 +90,8 @@ class Recursion:
         self.send_before(release, group_time)
         self.send_after(tail, group_time)
         self.split(release, tail, group_work)
+        if self.first[self.prefixes] + self.count >= len(self.x):
+            self.grow()
         self.keep()
 
     def send_before(self, release: float, times: Sequence[float]) -> None:
@@ -182,6 +184,17 @@ class Recursion:
             self.best_x[cell], self.best_y[cell] = x, y
             self.best_origin[cell], self.best_side[cell] = origin, side
 
+    def grow(self) -> None:
+        """Make room for twice the labels, and for those of one prefix.
+
+        Few cells have a label of most prefixes, so room for all would be many times what is used.
+        """
+        more = len(self.x) + self.count + 1
+        self.x, self.y = _longer("d", self.x, more), _longer("d", self.y, more)
+        self.origin = _longer("i", self.origin, more)
+        self.side = _longer("i", self.side, more)
+        self.cell = _longer("i", self.cell, more)
+
     def keep(self) -> None:
         """Keep what no label of an earlier cell beats in both."""
         at = self.first[self.prefixes]
@@ -216,3 +229,11 @@ class Recursion:
             found.append((j, self.side[label], self.x[label]))
             label = self.origin[label]
         return found
+
+
+def _longer(typecode: Literal["d", "i"], values: "array[Any]", more: int) -> "array[Any]":
+    """Return the same numbers, and so many zeros more."""
+    longer = array(typecode)
+    longer.frombytes(memoryview(values).cast("B"))
+    longer.frombytes(bytes(longer.itemsize * more))
+    return longer
