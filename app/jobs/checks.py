@@ -8,6 +8,7 @@ import msgspec
 from app import VERSION
 from app.jobs.kinds import MODELS
 from app.jobs.requests import Checked
+from app.jobs.sizes import is_small
 from app.limits import BIG_BODY_BYTES
 from app.reading.references import LargeGraph, Library
 from app.reading.requests import read_body
@@ -49,7 +50,8 @@ def _read(store: Store, kind: str, body: bytes | bytearray) -> Checked:
     found, request = read_body(body, resolve(MODELS[kind]), Library(model, graph))
     content = fingerprint(kind, VERSION, _sorted(body))
     name = request.own_name or (found.name if found else "")
-    return Checked(name, request.asked_s, content, not named)
+    small = is_small(kind, found, request)
+    return Checked(name, request.asked_s, content, not named, small)
 
 
 def _sorted(body: bytes | bytearray) -> bytes:

@@ -75,12 +75,24 @@ MODELS = {
 }
 
 
+SOLVES = KINDS[PLAN].queue
+
+
+#: Where small work of the queue of plans waits; all else waits in a lane called as its queue.
+SMALL = "small"
+
+
 QUEUES = tuple(dict.fromkeys(kind.queue for kind in KINDS.values()))
 
 
 def beside(kind: str) -> tuple[str, ...]:
     """Name the kinds that wait in one queue with a kind, itself included."""
     return queued_in(KINDS[kind].queue)
+
+
+def lanes_of(queue: str) -> tuple[str, ...]:
+    """Name the lanes of a queue."""
+    return (SMALL, queue) if queue == SOLVES else (queue,)
 
 
 def queued_in(queue: str) -> tuple[str, ...]:

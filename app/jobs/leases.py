@@ -11,8 +11,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from sqlalchemy import or_, select, update
+from sqlalchemy import Connection, or_, select, update
 
+from app.jobs import turns
+from app.jobs.kinds import SOLVES
 from app.jobs.messages import DraftAnswer
 from app.jobs.rows import (
     CANCELLED,
@@ -53,12 +55,13 @@ _CLAIMED = (
     JobRow.attempts,
     JobRow.owner.label("owner"),
     JobRow.team,
+    JobRow.lane,
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A job for one child; ``owner`` and ``team`` are whose it is."""
+    """A job for one child; ``owner`` and ``team`` are whose it is, ``lane`` is where it waited."""
 
     number: int
     id: str
@@ -70,6 +73,7 @@ class Claim:
     attempts: int
     owner: str | None = None
     team: str | None = None
+    lane: str = SOLVES
 
     @property
     def caller(self) -> Caller | None:
@@ -92,17 +96,23 @@ def is_waiting(store: Store, kinds: Sequence[str]) -> bool:
         return connection.execute(query.limit(1)).first() is not None
 
 
-def claim(store: Store, server: str, kinds: Sequence[str]) -> Claim | None:
-    """Give the job that waits longest to a child of a server; None when none waits."""
-    waiting = select(*_CLAIMED).where(JobRow.state == QUEUED, JobRow.kind.in_(kinds))
-    oldest = waiting.order_by(JobRow.number).limit(1)
+def claim(store: Store, server: str, lanes: Sequence[str]) -> Claim | None:
+    """Give the next job of some lanes to a child of a server; None when none waits.
+
+    Whose turn it is :mod:`app.jobs.turns` says; what another server takes meanwhile is passed over.
+    """
     with store.reading() as connection:
-        if connection.execute(oldest).first() is None:
+        here = select(JobRow.number).where(JobRow.state == QUEUED, JobRow.lane.in_(lanes))
+        if connection.execute(here.limit(1)).first() is None:
             return None
     with store.changing() as connection:
-        found = connection.execute(oldest.with_for_update(skip_locked=True))
-        row = found.mappings().first()
-        if row is None:
+        for head in turns.waiting(connection, lanes):
+            its = (JobRow.lane == head.lane, JobRow.share == head.share)
+            oldest = select(*_CLAIMED).where(JobRow.state == QUEUED, *its).order_by(JobRow.number)
+            found = connection.execute(oldest.limit(1).with_for_update(skip_locked=True))
+            if row := found.mappings().first():
+                break
+        else:
             return None
         lease = secrets.token_hex(8)
         values = {
@@ -112,6 +122,7 @@ def claim(store: Store, server: str, kinds: Sequence[str]) -> Claim | None:
             "attempts": row["attempts"] + 1,
             "started_at": Moment(),
             "heartbeat_at": Moment(),
+            "spent_s": 0.0,
         }
         change(connection, row["number"], None, values)
     return Claim(**{**row, "attempts": row["attempts"] + 1}, lease=lease)
@@ -124,14 +135,19 @@ def describe(store: Store, job: Claim, name: str, limit_s: float) -> bool:
 
 
 def renew(
-    store: Store, job: Claim, progress: Mapping[str, Any] | None, draft: DraftAnswer | None
+    store: Store,
+    job: Claim,
+    progress: Mapping[str, Any] | None,
+    draft: DraftAnswer | None,
+    spent_s: float | None = None,
 ) -> bool:
     """Show that a job is at work, how far it is, and keep a better draft with its summary.
 
-    False when the lease is another's.
+    ``spent_s`` is the processor time that it has used [s], None when nobody knows anew; so in all
+    that ends it. False when the lease is another's.
     """
     with store.changing() as connection:
-        values = {"heartbeat_at": Moment(), **_news(progress, draft)}
+        values = {"heartbeat_at": Moment(), **_news(progress, draft), **_spent(spent_s)}
         if not change(connection, job.number, job.lease, values):
             return False
         if draft is not None:
@@ -145,6 +161,14 @@ def _news(progress: Mapping[str, Any] | None, draft: DraftAnswer | None) -> dict
     return values if draft is None else {**values, "summary": json.dumps(draft.summary)}
 
 
+def _spent(seconds: float | None) -> dict[str, Any]:
+    return {} if seconds is None else {"spent_s": seconds}
+
+
+def _charge(connection: Connection, number: int) -> None:
+    turns.charge(connection, [JobRow.number == number])
+
+
 def drafted(store: Store, job: Claim) -> dict[str, Any]:
     """Return the summary of the draft that an attempt before left; empty without one."""
     with store.reading() as connection:
@@ -155,25 +179,39 @@ def drafted(store: Store, job: Claim) -> dict[str, Any]:
     return found
 
 
-def succeed(store: Store, job: Claim, result: bytes, summary: Mapping[str, Any]) -> bool:
+def succeed(
+    store: Store,
+    job: Claim,
+    result: bytes,
+    summary: Mapping[str, Any],
+    spent_s: float | None = None,
+) -> bool:
     """Keep the result of a job; False when the lease is another's."""
-    values = {**end(SUCCEEDED), "summary": json.dumps(summary)}
+    values = {**end(SUCCEEDED), "summary": json.dumps(summary), **_spent(spent_s)}
     with store.changing() as connection:
         if not change(connection, job.number, job.lease, values):
             return False
         close(connection, job.number)
         put(connection, job.number, RESULT, result)
         weigh(connection, job.number)
+        _charge(connection, job.number)
     return True
 
 
-def fail(store: Store, job: Claim, error: Mapping[str, Any], state: str = FAILED) -> bool:
+def fail(
+    store: Store,
+    job: Claim,
+    error: Mapping[str, Any],
+    state: str = FAILED,
+    spent_s: float | None = None,
+) -> bool:
     """Say why a job has no result; False when the lease is another's."""
-    values = {**end(state), "error": json.dumps(error), "summary": "{}"}
+    values = {**end(state), "error": json.dumps(error), "summary": "{}", **_spent(spent_s)}
     with store.changing() as connection:
         if not change(connection, job.number, job.lease, values):
             return False
         close(connection, job.number)
+        _charge(connection, job.number)
     return True
 
 
@@ -183,6 +221,7 @@ def settle(
     error: Mapping[str, Any] | None,
     progress: Mapping[str, Any] | None = None,
     draft: DraftAnswer | None = None,
+    spent_s: float | None = None,
 ) -> bool:
     """End a job before it is done, with its draft: one that is told now, else the last.
 
@@ -194,7 +233,7 @@ def settle(
             return False
         if draft is not None:
             put(connection, job.number, DRAFT, draft.text)
-        values = {"content": None, **_news(progress, draft)}
+        values = {"content": None, **_news(progress, draft), **_spent(spent_s)}
         if error is None:
             values |= end(CANCELLED)
         elif has(connection, job.number, DRAFT):
@@ -203,15 +242,30 @@ def settle(
             values |= {**end(TIMED_OUT), "error": json.dumps(error)}
         change(connection, job.number, job.lease, values)
         take_draft(connection, job.number)
+        _charge(connection, job.number)
     return True
 
 
-def hand_back(store: Store, number: int, lease: str, *, died: bool) -> bool:
-    """Let another child have a job; an attempt whose child did not die is none."""
+def hand_back(
+    store: Store,
+    number: int,
+    lease: str,
+    *,
+    died: bool,
+    spent_s: float | None = None,
+    lane: str | None = None,
+) -> bool:
+    """Let another child have a job; an attempt whose child did not die is none.
+
+    It waits where it did, or in a ``lane``.
+    """
     attempts = JobRow.attempts if died else JobRow.attempts - 1
+    values = {**FREE, "state": QUEUED, "attempts": attempts, **_spent(spent_s)}
     with store.changing() as connection:
-        values = {**FREE, "state": QUEUED, "attempts": attempts}
-        return change(connection, number, lease, values)
+        if not change(connection, number, lease, values | ({"lane": lane} if lane else {})):
+            return False
+        _charge(connection, number)
+    return True
 
 
 def recover(store: Store, server: str, silent_s: float) -> int:
@@ -231,6 +285,7 @@ def recover(store: Store, server: str, silent_s: float) -> int:
     with store.writing() as connection:
         if time.monotonic() - began > _PROMPT_S:
             return 0
+        turns.charge(connection, lost)
         return connection.execute(
             update(JobRow).where(*lost).values({**values, "revision": JobRow.revision + 1})
         ).rowcount

@@ -11,7 +11,7 @@ from typing import Any
 from app.children.process import GONE_S, bury, forking, kill, reason
 from app.errors import TimeLimit, WorkersUnavailable, problem_details
 from app.jobs import leases
-from app.jobs.kinds import KINDS
+from app.jobs.kinds import KINDS, SMALL
 from app.jobs.leases import Claim, Lease
 from app.jobs.messages import (
     Described,
@@ -23,7 +23,8 @@ from app.jobs.messages import (
     Succeeded,
     Waits,
 )
-from app.jobs.process import JobProcess, ask, give, has_gone, start
+from app.jobs.process import JobProcess, ask, give, has_gone, spent_s, start
+from app.jobs.turns import SMALL_STOP_S
 from app.operations.settings import Settings
 from app.storage import graphs
 from app.storage.database import Store
@@ -99,9 +100,9 @@ class Local:
         while len(self._children) < self._settings.workers:
             self._start()
 
-    def busy(self, queue: str) -> int:
-        """Count the jobs of a queue that children are at."""
-        return sum(KINDS[child.job.kind].queue == queue for child in self._children if child.job)
+    def busy(self, lane: str) -> int:
+        """Count the jobs of a lane that children are at."""
+        return sum(child.job.lane == lane for child in self._children if child.job)
 
     def ready(self) -> JobProcess:
         """Return a child that waits for a job, started if there is none.
@@ -149,6 +150,17 @@ class Local:
             elif now - child.since > (most := lease.limit_s + self._settings.job_grace_s):
                 late = TimeLimit(f"The job took more than {most:g} s and has nothing in hand.")
                 ask(child, now, problem_details(late))
+            elif job.lane == SMALL and (spent_s(child) or 0.0) > SMALL_STOP_S:
+                self._stop(child, job)
+
+    def _stop(self, child: JobProcess, job: Claim) -> None:
+        """Let what is not small, as it was thought to be, wait as large work does."""
+        spent = spent_s(child)
+        kill(child)
+        lane = KINDS[job.kind].queue
+        leases.hand_back(self._store, job.number, job.lease, died=False, spent_s=spent, lane=lane)
+        _LOG.info("Job queued again: it is not small", extra={"job_id": job.id})
+        self._leave(child)
 
     def take_back(self) -> list[Claim]:
         """End all children; return the jobs that they had."""
@@ -189,19 +201,21 @@ class Local:
                 self._end(child, progress, draft)
                 return
             case JobProgress(progress, draft):
-                is_ours = leases.renew(self._store, job, progress, draft)
+                is_ours = leases.renew(self._store, job, progress, draft, spent_s(child))
                 child.told_at = time.monotonic()
             case Succeeded(answer, summary, graph):
                 if graph is not None:
                     graphs.create(self._store.seen_by(job.caller), graph)
-                leases.succeed(self._store, job, answer, summary)
+                leases.succeed(self._store, job, answer, summary, spent_s(child))
                 self._leave(child)
             case Failed(error, state):
-                leases.fail(self._store, job, error, state)
+                leases.fail(self._store, job, error, state, spent_s(child))
                 self._leave(child)
             case Returned(reason):
                 _LOG.warning("A job is queued again: %s", reason, extra={"job_id": job.id})
-                leases.hand_back(self._store, job.number, job.lease, died=False)
+                leases.hand_back(
+                    self._store, job.number, job.lease, died=False, spent_s=spent_s(child)
+                )
                 self._leave(child)
         if not is_ours:
             kill(child)
@@ -209,7 +223,7 @@ class Local:
 
     def _show(self, child: JobProcess, job: Claim) -> None:
         """Show that a job whose child says nothing is seen to: it may hardly get a processor."""
-        if leases.renew(self._store, job, None, None):
+        if leases.renew(self._store, job, None, None, spent_s(child)):
             child.told_at = time.monotonic()
         else:
             kill(child)
@@ -222,10 +236,11 @@ class Local:
         draft: DraftAnswer | None = None,
     ) -> None:
         """End a job with the best that is in hand: first its child, whatever the database does."""
+        spent = spent_s(child)
         kill(child)
         job = child.job
         assert job is not None, "it has a job"
-        leases.settle(self._store, job, child.error, progress, draft)
+        leases.settle(self._store, job, child.error, progress, draft, spent)
         self._leave(child)
 
     def _bury(self, child: JobProcess) -> None:

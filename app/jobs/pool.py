@@ -26,12 +26,12 @@ from app.errors import (
     WorkersUnavailable,
     problem_details,
 )
-from app.jobs import leases
+from app.jobs import leases, turns
 from app.jobs import table as jobs
 from app.jobs.answers import Answers
 from app.jobs.batching import Batcher
 from app.jobs.expiry import Expiry
-from app.jobs.kinds import KINDS, PLAN, QUEUES, SWEEP, queued_in
+from app.jobs.kinds import KINDS, QUEUES, SMALL, SOLVES, SWEEP, lanes_of, queued_in
 from app.jobs.leases import Claim
 from app.jobs.local import HAND_IN_S, Local
 from app.jobs.queue import Receipt, Room, Submission, add_all
@@ -88,7 +88,7 @@ class Pool:
         self._store, self._settings = store, settings
         self._on_end, self._on_death = on_end, on_death
         self._server = secrets.token_hex(8)
-        self._room = {queue: settings.workers if queue == "solves" else 1 for queue in QUEUES}
+        self._room = {queue: settings.workers if queue == SOLVES else 1 for queue in QUEUES}
         self._local = Local(store, settings, self._wake, self._left, self._lost)
         self._hear: Connection
         self._hear, self._wake_up = Pipe(duplex=False)
@@ -161,7 +161,8 @@ class Pool:
         self._look_soon()
 
     def recover(self) -> int:
-        """Take up again what servers that died had at work."""
+        """Take up again what servers that died had at work, and see what older ones were asked."""
+        turns.adopt(self._store)
         return leases.recover(self._store, self._server, SILENT_S)
 
     # the life of the server
@@ -292,24 +293,35 @@ class Pool:
                 continue
             if self._remote and not leases.is_waiting(self._store, queued_in(queue)):
                 continue  # no child is started that may never be needed
-            for _ in range(room - self._local.busy(queue)):
+            while lanes := self._open(queue, room):
                 child = self._local.ready()  # before the claim: what nobody holds is lost
-                job = leases.claim(self._store, self._server, queued_in(queue))
+                job = leases.claim(self._store, self._server, lanes)
                 if job is None:
                     break
                 self._local.place(job, child)
                 _LOG.info("Job started", extra=_ids(job))
                 self._waiting.look_soon()
 
+    def _open(self, queue: str, room: int) -> tuple[str, ...]:
+        """Name the lanes of a queue from which a child may be given a job now.
+
+        Beside as many large jobs as there is room for, one that is small has room, too.
+        """
+        if self._local.busy(queue) >= room:
+            return (SMALL,) if queue == SOLVES and not self._local.busy(SMALL) else ()
+        lanes = lanes_of(queue)
+        return lanes if sum(map(self._local.busy, lanes)) < room else ()
+
     def _send(self, queue: str) -> None:
         """Send jobs to the cluster while there is room and work."""
         assert self._cluster, "there is a cluster"
         assert self._remote, "and so are its jobs"
         room = self._room[queue]
-        if queue == KINDS[PLAN].queue and "workers" not in self._settings.model_fields_set:
+        if queue == SOLVES and "workers" not in self._settings.model_fields_set:
             room = max(room, self._cluster.threads)
-        for _ in range(room - self._remote.busy(queue)):
-            job = leases.claim(self._store, self._server, queued_in(queue))
+        lanes = lanes_of(queue)
+        for _ in range(room - sum(map(self._remote.busy, lanes))):
+            job = leases.claim(self._store, self._server, lanes)
             if job is None:
                 break
             self._remote.place(job)

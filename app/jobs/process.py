@@ -9,6 +9,7 @@ from threading import Thread
 from typing import Any
 
 from app.children.process import Child, fork
+from app.children.processor_time import processor_s
 from app.jobs.leases import Claim
 from app.jobs.messages import HandIn, Message
 from app.operations.settings import Settings
@@ -24,6 +25,7 @@ class JobProcess(Child):
     ``told_at`` is when its job was last shown to be at work. ``inbox`` is what it told and nobody
     has taken yet. ``is_free``: it may be given a job. ``asked_at`` is when it was asked for what it
     has in hand, ``error`` what is said of the job if that is nothing; None when it was cancelled.
+    ``used_s`` is the processor time that the process had used when it was given its job.
     """
 
     job: Claim | None = None
@@ -32,6 +34,7 @@ class JobProcess(Child):
     is_free: bool = True
     asked_at: float | None = None
     error: dict[str, Any] | None = None
+    used_s: float = 0.0
     inbox: deque[Message] = field(default_factory=deque)
     ears: Thread | None = None
 
@@ -62,8 +65,15 @@ def give(child: JobProcess, job: Claim, now: float) -> None:
     """Let a child do a job."""
     child.job, child.since, child.told_at, child.is_free = job, now, now, False
     child.asked_at, child.error = None, None
+    child.used_s = processor_s(child.process.pid) or 0.0
     with suppress(OSError):  # it has died; that is seen soon
         child.pipe.send(job)
+
+
+def spent_s(child: JobProcess) -> float | None:
+    """Return the processor time that a child has used for its job [s]; None when it has gone."""
+    used = processor_s(child.process.pid)
+    return None if used is None else max(0.0, used - child.used_s)
 
 
 def ask(child: JobProcess, now: float, error: dict[str, Any] | None) -> None:

@@ -8,7 +8,8 @@ from typing import NamedTuple
 from sqlalchemy import Connection, delete, func, insert, select
 
 from app.errors import InvalidRequest, QueueFull, RateLimited
-from app.jobs.kinds import KINDS, queued_in
+from app.jobs import turns
+from app.jobs.kinds import KINDS, SMALL, queued_in
 from app.jobs.rows import FILE, QUEUED, REQUEST, SUCCEEDED, change, put, tag
 from app.limits import MAX_JOB_TAGS
 from app.operations.callers import Caller
@@ -47,6 +48,8 @@ class NewJob:
         Who asks; None where keys are off.
     traceparent
         The span of the call that asks (W3C Trace Context); None without.
+    is_small
+        Whether it is done in about a second of processor time, as far as can be seen.
     """
 
     kind: str
@@ -59,6 +62,12 @@ class NewJob:
     files: Sequence[bytes] = ()
     caller: Caller | None = None
     traceparent: str | None = None
+    is_small: bool = False
+
+    @property
+    def lane(self) -> str:
+        """Where it waits."""
+        return SMALL if self.is_small else KINDS[self.kind].queue
 
     @property
     def size(self) -> int:
@@ -195,6 +204,8 @@ def id_of_key(store: Store, key: IdempotencyKey) -> str | None:
 
 def _insert(connection: Connection, new: NewJob) -> tuple[int, str]:
     job_id = secrets.token_hex(8)
+    share = turns.share_of(new.caller)
+    turns.join(connection, share)
     values = {
         "id": job_id,
         "kind": new.kind,
@@ -209,6 +220,8 @@ def _insert(connection: Connection, new: NewJob) -> tuple[int, str]:
         "content": new.content,
         "bytes": new.size,
         "traceparent": new.traceparent,
+        "lane": new.lane,
+        "share": share,
         **values_of(new.caller),
     }
     key = connection.execute(insert(JobRow).values(values)).inserted_primary_key

@@ -21,12 +21,16 @@ _KNOWN, _KNOWN_BYTES = 4_096, 2**15
 
 
 class Checked(NamedTuple):
-    """What checking a body found; ``is_lasting`` when it names nothing that may be deleted."""
+    """What checking a body found.
+
+    ``is_lasting`` when it names nothing that may be deleted, ``is_small`` when it is done soon.
+    """
 
     name: str
     limit_s: float | None
     content: str
     is_lasting: bool = False
+    is_small: bool = False
 
 
 class Requests:
@@ -73,6 +77,7 @@ def job_of(
         content,
         caller=store.caller,
         traceparent=here(),
+        is_small=found.is_small,
     )
 
 

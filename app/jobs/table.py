@@ -8,6 +8,7 @@ from typing import Any
 from sqlalchemy import BigInteger, Connection, Select, delete, func, literal, select
 
 from app.errors import NoResult, NotFound
+from app.jobs import turns
 from app.jobs.kinds import KINDS
 from app.jobs.rows import (
     CANCELLED,
@@ -235,12 +236,14 @@ def cancel(store: Store, kind: str, job_id: str) -> JobRecord:
 def _cancel(connection: Connection, job: JobRecord) -> None:
     change(connection, job.number, None, {**end(CANCELLED), "content": None})
     take_draft(connection, job.number)
+    turns.charge(connection, [JobRow.number == job.number])
 
 
 def remove(store: Store, kind: str, job_id: str) -> None:
     """Delete a job and all that belongs to it, or raise NotFound."""
     with store.changing() as connection:
         job = _get(connection, kind, job_id, store.caller, locked=True)
+        turns.charge(connection, [JobRow.number == job.number])
         _remove(connection, [job.number])
         audit.note(connection, store.caller, "delete", KINDS[kind].word, job_id)
 

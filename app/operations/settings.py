@@ -42,8 +42,9 @@ class Settings(BaseSettings):
     """Longest request body that is read [bytes]."""
 
     workers: Annotated[int, Field(ge=1, le=1_024)] = Field(default_factory=cores)
-    """Plans, simulations and imports that are worked on at once; the number of cores when left
-    out, and with a `scheduler` at least that of the threads of its workers."""
+    """Plans, simulations and imports that are worked on at once, beside which a small one may be;
+    the number of cores when left out, and with a `scheduler` at least that of the threads of its
+    workers."""
 
     scheduler: str | None = None
     """Dask scheduler whose workers do the jobs: `tcp://host:8786`, or `tls://` with certificates in

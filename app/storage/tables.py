@@ -85,7 +85,9 @@ class JobRow(Owned, Base):
     server took with it. ``content`` is the hash of what was asked, none of what was not answered in
     full. ``progress``, ``error`` and ``summary`` are JSON. ``bytes`` is the size of its request and
     uploads, later of its request and result, ``cancel_at`` when it was asked to hand in what it
-    has, ``traceparent`` the span of the call that asked for it (W3C Trace Context).
+    has, ``traceparent`` the span of the call that asked for it (W3C Trace Context). ``lane`` and
+    ``share`` are what it waits by (:mod:`app.jobs.turns`), null of an older server's; ``spent_s``
+    is the processor time of the child at work [s].
     """
 
     __tablename__ = "jobs"
@@ -94,6 +96,7 @@ class JobRow(Owned, Base):
         Index("jobs_by_kind", "kind", "number"),
         Index("jobs_by_content", "content"),
         Index("jobs_by_end", "finished_at"),
+        Index("jobs_by_turn", "state", "lane", "share", "number"),
         *_by_owner("jobs"),
         _NUMBERED,
     )
@@ -120,6 +123,9 @@ class JobRow(Owned, Base):
     bytes: Mapped[int] = mapped_column(BigInteger, server_default="0")
     cancel_at: Mapped[str | None] = mapped_column(String(32))
     traceparent: Mapped[str | None] = mapped_column(String(64))
+    lane: Mapped[str | None] = mapped_column(String(16))
+    share: Mapped[str | None] = mapped_column(String(64))
+    spent_s: Mapped[float] = mapped_column(Float, server_default="0")
 
 
 class PayloadRow(Base):
@@ -254,6 +260,18 @@ class UsageRow(Base):
     owner: Mapped[str] = mapped_column(String(64), primary_key=True)
     day: Mapped[str] = mapped_column(String(10), primary_key=True)
     solving_s: Mapped[float] = mapped_column(Float, server_default="0")
+
+
+class ShareRow(Base):
+    """The processor time that an owner is ahead of those who came first [s]: who has less is next.
+
+    ``share`` is the owner, empty of jobs without one.
+    """
+
+    __tablename__ = "shares"
+
+    share: Mapped[str] = mapped_column(String(64), primary_key=True)
+    used_s: Mapped[float] = mapped_column(Float, server_default="0")
 
 
 class AuditRow(Base):

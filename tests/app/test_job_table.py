@@ -75,7 +75,7 @@ def add(
 
 
 def claim(store: Store, owner: str = OWNER) -> Claim:
-    found = leases.claim(store, owner, ["plan", "import"])
+    found = leases.claim(store, owner, ["solves"])
     assert found is not None
     return found
 
@@ -87,7 +87,7 @@ def state(store: Store, job_id: str, kind: str = "plan") -> str:
 def test_claimed_in_order_and_once(store: Store) -> None:
     ids = [add(store, new(name)) for name in "abc"]
     assert [claim(store).id for _ in ids] == ids
-    assert leases.claim(store, OWNER, ["plan"]) is None
+    assert leases.claim(store, OWNER, ["solves"]) is None
     assert len(leases.held(store, OWNER)) == 3
     assert leases.held(store, "other") == {}
 
@@ -120,7 +120,9 @@ def test_many_claim_at_once(store: Store) -> None:
     claimed: list[str] = []
 
     def work() -> None:
-        while (found := leases.claim(store, threading.current_thread().name, ["plan"])) is not None:
+        while (
+            found := leases.claim(store, threading.current_thread().name, ["solves"])
+        ) is not None:
             claimed.append(found.id)
 
     threads = [threading.Thread(target=work) for _ in range(4)]

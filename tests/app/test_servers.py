@@ -171,7 +171,7 @@ def test_an_outage_has_kept_others_silent_too(
     with closing(Store(settings)) as store:
         new = NewJob(PLAN, "", b"{}", [], "", None, "")
         queue.add_all(store, [Submission(new, fresh=True)], Room(1, 2**40))
-        assert leases.claim(store, "another", [PLAN])
+        assert leases.claim(store, "another", ["small", "solves"])
         with store.writing() as connection:
             connection.execute(update(JobRow).values(heartbeat_at=ago(60)))
         pool = Pool(store, settings)

@@ -273,7 +273,7 @@ def test_a_child_that_dies_while_the_database_cannot_be_used(
     process.start()
     process.join()
     ours, _ = multiprocessing.Pipe()
-    claimed = leases.claim(store, pool._server, [PLAN])
+    claimed = leases.claim(store, pool._server, ["solves"])
     pool._local._children.append(JobProcess(process, ours, job=claimed))
     with monkeypatch.context() as broken:
         broken.setattr(leases, "hand_back", _unusable)

@@ -14,7 +14,6 @@ from app.jobs import leases
 from app.jobs import table as jobs
 from app.jobs.engines.dask import DaskConnection, Placed
 from app.jobs.engines.messages import Began, Died, Message, Outcome, Task
-from app.jobs.kinds import KINDS
 from app.jobs.leases import Claim, Lease
 from app.jobs.local import HAND_IN_S
 from app.jobs.messages import (
@@ -69,9 +68,9 @@ class Remote:
         self._on_end, self._on_death = on_end, on_death
         self._away: list[_At] = []
 
-    def busy(self, queue: str) -> int:
-        """Count the jobs of a queue that are away."""
-        return sum(KINDS[at.placed.job.kind].queue == queue for at in self._away)
+    def busy(self, lane: str) -> int:
+        """Count the jobs of a lane that are away."""
+        return sum(at.placed.job.lane == lane for at in self._away)
 
     def leases(self) -> set[str]:
         """Return the leases of all jobs that are away."""
@@ -146,7 +145,7 @@ class Remote:
                 self._end(at, progress, draft)
                 return True
             case JobProgress(progress, draft):
-                is_ours = leases.renew(self._store, job, progress, draft)
+                is_ours = leases.renew(self._store, job, progress, draft, _spent_s(at))
                 at.told_at = time.monotonic()
             case Succeeded() | Failed() | Returned() | Died():
                 self._settle(at, message)
@@ -162,11 +161,11 @@ class Remote:
             case Succeeded(answer, summary, graph):
                 if graph is not None:
                     graphs.create(self._store.seen_by(job.caller), graph)
-                leases.succeed(self._store, job, answer, summary)
+                leases.succeed(self._store, job, answer, summary, _spent_s(at))
             case Failed(error, state):
-                leases.fail(self._store, job, error, state)
+                leases.fail(self._store, job, error, state, _spent_s(at))
             case _ if at.asked_at is not None:  # it was to end
-                leases.settle(self._store, job, at.error)
+                leases.settle(self._store, job, at.error, spent_s=_spent_s(at))
             case Died(reason):
                 self._on_death(job, reason)
             case Returned():
@@ -177,7 +176,7 @@ class Remote:
         """Show that a job that told nothing for a while is seen to: it may wait in Dask."""
         if time.monotonic() - at.told_at < BEAT_S:
             return
-        if leases.renew(self._store, at.placed.job, None, None):
+        if leases.renew(self._store, at.placed.job, None, None, _spent_s(at)):
             at.told_at = time.monotonic()
         else:
             self._forget(at)
@@ -195,7 +194,7 @@ class Remote:
     ) -> None:
         """End a job with the best that is in hand: first its process, then its row."""
         self._cluster.kill(at.placed)
-        leases.settle(self._store, at.placed.job, at.error, progress, draft)
+        leases.settle(self._store, at.placed.job, at.error, progress, draft, _spent_s(at))
         self._leave(at)
 
     def _forget(self, at: _At) -> None:
@@ -205,5 +204,9 @@ class Remote:
 
     def _leave(self, at: _At) -> None:
         self._away.remove(at)
-        took_s = 0.0 if at.since is None else time.monotonic() - at.since
-        self._on_end(at.placed.job, took_s)
+        self._on_end(at.placed.job, _spent_s(at))
+
+
+def _spent_s(at: _At) -> float:
+    """Return how long a process has been at a job [s]: of one elsewhere no other time is known."""
+    return 0.0 if at.since is None else time.monotonic() - at.since

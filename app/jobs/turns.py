@@ -1,0 +1,160 @@
+"""Whose job is next: that of the owner who has used the least processor time.
+
+Each owner has a share of the machine. What its jobs used is added up in the database, and the next
+job is the oldest of the share that has used least: deficit round robin [1]_ in its limit of small
+quanta, with the time that was used in the place of a length known before, which no job has. Two
+shares that always have jobs waiting differ by no more than what their jobs at work take.
+
+A share that has nothing queued or at work saves nothing: whoever comes takes what the least of
+those who are there has used, if it has used less, as in start-time fair queueing [2]_; and where
+nobody is, all begin anew. So nobody waits for what another saved up, nor for what was long ago. A
+job at work counts as soon as it is claimed (:data:`_AT_WORK_S`), so that children which become
+free together go to different shares.
+
+References
+----------
+.. [1] M. Shreedhar and G. Varghese, Efficient fair queuing using deficit round-robin, 1995.
+.. [2] P. Goyal, H. Vin and H. Cheng, Start-time fair queueing, 1996.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from importlib import import_module
+from typing import Any, NamedTuple
+
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    ScalarSelect,
+    case,
+    delete,
+    exists,
+    func,
+    literal_column,
+    select,
+    update,
+)
+from sqlalchemy.orm import aliased
+
+from app.jobs.kinds import KINDS, QUEUES, SMALL
+from app.jobs.rows import QUEUED, RUNNING
+from app.operations.callers import Caller
+from app.storage.database import Store
+from app.storage.tables import JobRow, ShareRow
+
+#: A job at work counts at least so much, whatever it has used by now [s].
+_AT_WORK_S = 1.0
+
+
+#: Small work that has taken more processor time is stopped, and waits as large work does [s].
+SMALL_STOP_S = 3.0
+
+
+_LANES = (SMALL, *QUEUES)
+
+
+class Head(NamedTuple):
+    """The oldest job of a share in a lane."""
+
+    lane: str
+    share: str
+    number: int
+
+
+def share_of(caller: Caller | None) -> str:
+    """Return the share of a caller; what is made while keys are off has one, too."""
+    return "" if caller is None else caller.owner
+
+
+def in_order(
+    heads: Iterable[Head], used_s: Mapping[str, float], at_work_s: Mapping[str, float]
+) -> list[Head]:
+    """Return who is next, and after whom: the least used first, then the oldest.
+
+    ``used_s`` and ``at_work_s`` are what the jobs of a share used, and those at work count [s].
+    """
+
+    def turn(head: Head) -> tuple[float, int]:
+        return used_s.get(head.share, 0.0) + at_work_s.get(head.share, 0.0), head.number
+
+    return sorted(heads, key=turn)
+
+
+def waiting(connection: Connection, lanes: Sequence[str]) -> list[Head]:
+    """Return the heads of some lanes, the next first: a few looks at an index for each."""
+    heads = [head for lane in lanes for head in _heads(connection, lane)]
+    if len(heads) <= 1:
+        return heads
+    shares = {head.share for head in heads}
+    rows = select(ShareRow.share, ShareRow.used_s).where(ShareRow.share.in_(shares))
+    used = {row[0]: row[1] for row in connection.execute(rows)}
+    least = case((JobRow.spent_s < _AT_WORK_S, _AT_WORK_S), else_=JobRow.spent_s)
+    counted = select(_share(), func.sum(least)).where(JobRow.state == RUNNING)
+    at_work = {row[0]: row[1] for row in connection.execute(counted.group_by(_share()))}
+    return in_order(heads, used, at_work)
+
+
+def _heads(connection: Connection, lane: str) -> list[Head]:
+    """Walk over the shares of a lane, from each to the next: no more is read than there are."""
+    here = (JobRow.state == QUEUED, JobRow.lane == lane)
+    walk = select(func.min(JobRow.share).label("share")).where(*here).cte("walk", recursive=True)
+    after = select(func.min(JobRow.share)).where(*here, JobRow.share > walk.c.share)
+    walk = walk.union_all(
+        select(after.correlate(walk).scalar_subquery()).where(walk.c.share.is_not(None))
+    )
+    oldest: ScalarSelect[int] = (
+        select(func.min(JobRow.number))
+        .where(*here, JobRow.share == walk.c.share)
+        .correlate(walk)
+        .scalar_subquery()
+    )
+    found = connection.execute(select(walk.c.share, oldest).where(walk.c.share.is_not(None)))
+    return [Head(lane, share, number) for share, number in found if number is not None]
+
+
+def _share() -> ColumnElement[str]:
+    return func.coalesce(JobRow.share, JobRow.owner, literal_column("''"))
+
+
+def _is_there(share: Any) -> ColumnElement[bool]:
+    """Tell whether a share has something queued or at work."""
+    job = aliased(JobRow)
+    alive = (job.state.in_([QUEUED, RUNNING]), job.lane.in_(_LANES), job.share == share)
+    return exists(select(job.number).where(*alive))
+
+
+def join(connection: Connection, share: str) -> None:
+    """Let a share wait, before its job is added; in a transaction that writes alone."""
+    if connection.scalar(select(_is_there(share))):
+        return
+    others = _is_there(ShareRow.share)
+    least = connection.scalar(select(func.min(ShareRow.used_s)).where(others))
+    if least is None:
+        connection.execute(delete(ShareRow))
+    else:
+        connection.execute(delete(ShareRow).where(ShareRow.used_s <= least, ~others))
+    dialect = import_module(f"sqlalchemy.dialects.{connection.dialect.name}")  # that in use
+    new = dialect.insert(ShareRow).values(share=share, used_s=least or 0.0)
+    connection.execute(new.on_conflict_do_nothing())
+
+
+def charge(connection: Connection, which: Sequence[ColumnElement[bool]]) -> None:
+    """Add what jobs used to their shares; nothing more is charged of them then."""
+    spent = select(_share(), func.sum(JobRow.spent_s)).where(*which, JobRow.spent_s > 0)
+    for share, seconds in connection.execute(spent.group_by(_share()).order_by(_share())).all():
+        more = ShareRow.used_s + seconds
+        connection.execute(update(ShareRow).where(ShareRow.share == share).values(used_s=more))
+    connection.execute(update(JobRow).where(*which, JobRow.spent_s > 0).values(spent_s=0.0))
+
+
+def adopt(store: Store) -> None:
+    """Let jobs that an older server took wait as others do: each in the lane of its queue."""
+    strange = (JobRow.state == QUEUED, JobRow.lane.is_(None))
+    with store.reading() as connection:
+        if connection.scalar(select(JobRow.number).where(*strange).limit(1)) is None:
+            return
+    lane = case({kind: found.queue for kind, found in KINDS.items()}, value=JobRow.kind)
+    with store.writing() as connection:
+        for share in connection.scalars(select(_share()).where(*strange).distinct()).all():
+            join(connection, share)
+            its = update(JobRow).where(*strange, _share() == share)
+            connection.execute(its.values(lane=lane, share=share))
