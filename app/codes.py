@@ -62,6 +62,11 @@ class TemporaryCode(StatusCode):
         HTTPStatus.TOO_MANY_REQUESTS,
         "The key asks more often, or its owner has more jobs waiting, than it may.",
     )
+    NO_TURN = (
+        "no_turn",
+        HTTPStatus.TOO_MANY_REQUESTS,
+        "Other calls, the caller's own among them, keep all processes that answer such calls.",
+    )
     REQUEST_TIMEOUT = (
         "request_timeout",
         HTTPStatus.REQUEST_TIMEOUT,

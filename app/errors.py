@@ -129,6 +129,13 @@ class QueueFull(Refusal):
     retry_after_s = 5
 
 
+class NoTurn(Refusal):
+    """A call got no turn in time; 429, not 503: a proxy leaves the server in for other callers."""
+
+    code = TemporaryCode.NO_TURN
+    retry_after_s = 5
+
+
 class WorkersUnavailable(Refusal):
     """Jobs are taken, and wait: no process can be started."""
 

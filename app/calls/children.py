@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import multiprocessing
+import time
 from collections.abc import Callable
 from multiprocessing.connection import Connection
 from multiprocessing.reduction import send_handle
@@ -11,8 +12,10 @@ from typing import IO, Any, TypeVar
 from anyio import CancelScope, CapacityLimiter, fail_after, to_thread
 
 from app.calls.messages import Call, CallResult
+from app.calls.turns import OwnerTurns
 from app.children.process import GONE_S, Child, bury, fork, kill, reason
-from app.errors import QueueFull, TimeLimit, WorkerDied, WorkersUnavailable
+from app.children.processor_time import processor_s
+from app.errors import NoTurn, TimeLimit, WorkerDied, WorkersUnavailable
 from app.limits import MAX_TURN_S
 from app.operations.settings import Settings
 
@@ -33,7 +36,8 @@ class Children:
     settings
         What a child may take.
     at_once
-        So many are at work; other calls wait, without a thread.
+        So many are at work, and one more of an owner that has none; other calls wait, without a
+        thread, and owners take turns (:mod:`app.calls.turns`).
     serve
         What each does, by reference.
     """
@@ -43,7 +47,7 @@ class Children:
     ) -> None:
         self._serve = serve
         self._settings, self._limit_s = settings, settings.answer_limit_s
-        self._turns = CapacityLimiter(at_once)
+        self._turns = OwnerTurns(at_once)
         self._threads = CapacityLimiter(4 * at_once)
         self._idle: list[Child] = []
         self._context = multiprocessing.get_context("forkserver")
@@ -56,8 +60,8 @@ class Children:
 
         Raises
         ------
-        QueueFull
-            When others took all turns for too long.
+        NoTurn
+            When other calls took all turns for too long.
         TimeLimit
             When the work took too long.
         WorkerDied
@@ -65,19 +69,22 @@ class Children:
         WorkersUnavailable
             When none can be started.
         """
+        owner = call.caller.owner if call.caller else ""
         try:
             with fail_after(MAX_TURN_S):
-                await self._turns.acquire()
+                await self._turns.acquire(owner)
         except TimeoutError:
             detail = "Other calls keep all processes that answer such calls; try again later."
-            raise QueueFull(detail) from None
+            raise NoTurn(detail) from None
+        spent = _Spent()
         try:
-            return await self._worked(call, file)
+            return await self._worked(call, file, spent)
         finally:
-            self._turns.release()
+            self._turns.release(owner, spent.seconds)
 
-    async def _worked(self, call: Call, file: IO[bytes] | None) -> Any:
+    async def _worked(self, call: Call, file: IO[bytes] | None, spent: "_Spent") -> Any:
         child = await self._child()
+        spent.begin(child)
         is_done = False
         try:
             with fail_after(self._limit_s):
@@ -95,6 +102,7 @@ class Children:
             _LOG.warning("The process of a call ended %s", how)
             raise WorkerDied(f"The process that worked out the answer ended {how}.") from None
         finally:
+            spent.end(child)
             if is_done and not self._is_closed:
                 self._idle.append(child)
             else:
@@ -150,6 +158,23 @@ class Children:
             child = self._idle.pop()
             kill(child)
             bury(child)
+
+
+class _Spent:
+    """The processor time of a turn [s]; of a process that has gone, how long it was at work."""
+
+    def __init__(self) -> None:
+        self.seconds = self._used_s = self._since = 0.0
+
+    def begin(self, child: Child) -> None:
+        """Note when a child gets its call."""
+        self._since, self._used_s = time.monotonic(), processor_s(child.process.pid) or 0.0
+
+    def end(self, child: Child) -> None:
+        """Note what it took."""
+        used = processor_s(child.process.pid)
+        took_s = time.monotonic() - self._since
+        self.seconds = took_s if used is None else max(0.0, used - self._used_s)
 
 
 async def _readable(pipe: Connection) -> None:

@@ -29,7 +29,7 @@ class CallWork:
 
         Raises
         ------
-        ClientLeft, QueueFull, TimeLimit, WorkerDied
+        ClientLeft, NoTurn, TimeLimit, WorkerDied
             As :meth:`app.calls.children.Children.work` does; of the first only the log hears.
         """
         name = getattr(self.request.state, "request_id", "")

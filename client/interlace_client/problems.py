@@ -36,6 +36,10 @@ class RateLimited(Temporary):
     """The key asks more often, or its owner has more jobs waiting, than it may."""
 
 
+class NoTurn(Temporary):
+    """Other calls, the caller's own among them, keep all processes that answer such calls."""
+
+
 class RequestTimeout(Temporary):
     """The request, or its body, came too slowly."""
 
@@ -358,6 +362,7 @@ PROBLEMS: dict[str, type[ProblemError]] = {
     "workers_unavailable": WorkersUnavailable,
     "storage_unavailable": StorageUnavailable,
     "rate_limited": RateLimited,
+    "no_turn": NoTurn,
     "request_timeout": RequestTimeout,
     "time_limit": TimeLimit,
     "worker_died": WorkerDied,

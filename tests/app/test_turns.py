@@ -1,9 +1,10 @@
 """Whose job is next: by processor time used, in the order of an oracle that shares no code."""
 
 import json
+import os
 from collections import deque
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -24,8 +25,9 @@ from app.operations.settings import Settings
 from app.storage.database import Store
 from app.storage.tables import JobRow, PayloadRow, ShareRow
 from tests.app.keyed import Keyed
-from tests.app.long import both_passes, search
+from tests.app.long import both_passes, busy, needs_proc, search
 from tests.app.service import running, two_layers
+from tests.attacks.test_long_calls import SCALING, prediction, sent
 from tests.waiting import until
 
 LANES = [SMALL, SOLVES]
@@ -298,6 +300,21 @@ def test_a_small_plan_waits_for_no_large_one(keyed_server: Keyed) -> None:
         assert states == ["running", "queued"]
         for place in places:
             assert many.delete(place).status_code == 204
+
+
+@needs_proc
+def test_a_timeline_waits_for_no_long_predictions(keyed_server: Keyed) -> None:
+    """Another's, which would take all turns for minutes."""
+    key = keyed_server.key("walter")
+    with keyed_server.of("peter") as one, ExitStack() as clients:
+        place = one.post("/v1/plans", json=two_layers(seed=79)).headers["location"]
+        for _ in range((os.cpu_count() or 1) + 2):
+            clients.enter_context(sent(keyed_server.service, SCALING, prediction(), key))
+        until(lambda: busy(keyed_server.service))
+        for _ in range(3):
+            assert one.get(f"{place}/timeline.json").status_code == 200
+        assert busy(keyed_server.service), "they are still at work"
+    until(lambda: not busy(keyed_server.service))
 
 
 @pytest.mark.live

@@ -38,11 +38,12 @@ def prediction() -> bytes:
     return json.dumps(body).encode()
 
 
-def sent(service: Service, path: str, body: bytes) -> socket.socket:
+def sent(service: Service, path: str, body: bytes, key: str | None = None) -> socket.socket:
     """Send a request, and do not wait for its answer."""
     url = service.client.base_url
     client = socket.create_connection((url.host, url.port))
     head = f"POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+    head += "" if key is None else f"Authorization: Bearer {key}\r\n"
     client.sendall(f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body)
     return client
 
@@ -98,9 +99,9 @@ def test_a_turn_that_does_not_come(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     """With all turns taken a call is told to come again."""
     monkeypatch.setattr(children, "MAX_TURN_S", 0.0)
     service = inside(tmp_path)
-    service.app.state.answers._turns.total_tokens = 0  # type: ignore[attr-defined]
+    service.app.state.answers._turns._at_once = -1  # type: ignore[attr-defined]
     answer = service.post(SCALING, json=SMALL)
-    assert (answer.status_code, answer.json()["code"]) == (503, "queue_full")
+    assert (answer.status_code, answer.json()["code"]) == (429, "no_turn")
     assert answer.headers["retry-after"]
 
 

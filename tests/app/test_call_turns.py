@@ -1,0 +1,151 @@
+"""Whose call is worked on next: in the order of an oracle that shares no code."""
+
+import asyncio
+from fractions import Fraction
+from http import HTTPStatus
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from app.calls.turns import OwnerTurns
+from app.codes import TemporaryCode
+from app.errors import NoTurn
+from tests.sampling import cases
+
+OWNERS = "abc"
+
+
+class Calls:
+    """Calls that want turns, each a task; which have one is seen after each step."""
+
+    def __init__(self, at_once: int) -> None:
+        self.turns = OwnerTurns(at_once)
+        self.tasks: dict[int, asyncio.Task[None]] = {}
+        self.owners: list[str] = []
+        self.at_work: list[int] = []
+
+    async def ask(self, owner: str) -> None:
+        number = len(self.owners)
+        self.owners.append(owner)
+
+        async def wait() -> None:
+            await self.turns.acquire(owner)
+            self.at_work.append(number)
+
+        self.tasks[number] = asyncio.create_task(wait())
+        await settled()
+
+    async def end(self, number: int, spent_s: float) -> None:
+        self.at_work.remove(number)
+        self.turns.release(self.owners[number], spent_s)
+        await settled()
+
+    async def give_up(self, number: int) -> None:
+        self.tasks[number].cancel()
+        await settled()
+
+
+async def settled() -> None:
+    for _ in range(5):
+        await asyncio.sleep(0)
+
+
+def oracle(
+    waiting: list[tuple[int, str]],
+    working: list[tuple[int, str]],
+    used: dict[str, Fraction],
+    at_once: int,
+) -> int | None:
+    """Try all that wait: who would have used least, a call at work being an eighth of a second."""
+    if len(working) > at_once:
+        return None
+    best = None
+    for number, owner in sorted(waiting):
+        own = [1 for _, other in working if other == owner]
+        if len(working) == at_once and own:
+            continue
+        due = used[owner] + Fraction(1, 8) * len(own)
+        if best is None or due < best[0]:
+            best = (due, number)
+    return None if best is None else best[1]
+
+
+STEPS = st.lists(
+    st.tuples(
+        st.sampled_from(["ask", "ask", "ask", "end", "end", "leave"]),
+        st.integers(0, 9),
+        st.sampled_from([0, 0, 1, 2, 8]),
+    ),
+    min_size=30,
+    max_size=80,
+)
+
+
+@settings(max_examples=cases(400, least=60))
+@given(at_once=st.integers(1, 3), steps=STEPS)
+def test_the_order_is_that_of_the_oracle(at_once: int, steps: list[tuple[str, int, int]]) -> None:
+    """Calls come, end and are given up; eighths of seconds make ties."""
+
+    async def run() -> None:
+        calls = Calls(at_once)
+        waiting: list[tuple[int, str]] = []
+        working: list[tuple[int, str]] = []
+        used: dict[str, Fraction] = {}
+        for step, which, eighths in steps:
+            if step == "ask":
+                owner = OWNERS[which % len(OWNERS)]
+                there = {other for _, other in waiting + working}
+                if not there:
+                    used.clear()
+                if owner not in there:
+                    least = min((used[other] for other in there), default=Fraction(0))
+                    used[owner] = max(used.get(owner, least), least)
+                waiting.append((len(calls.owners), owner))
+                await calls.ask(owner)
+            elif step == "end" and working:
+                number, owner = working.pop(which % len(working))
+                used[owner] += Fraction(eighths, 8)
+                await calls.end(number, eighths / 8)
+            elif step == "leave" and waiting:
+                await calls.give_up(waiting.pop(which % len(waiting))[0])
+            while (chosen := oracle(waiting, working, used, at_once)) is not None:
+                working += [each for each in waiting if each[0] == chosen]
+                waiting = [each for each in waiting if each[0] != chosen]
+            assert sorted(calls.at_work) == sorted(number for number, _ in working)
+        for task in calls.tasks.values():
+            task.cancel()
+        await settled()
+
+    asyncio.run(run())
+
+
+def test_many_calls_of_one_keep_no_other_waiting() -> None:
+    async def run() -> list[int]:
+        calls = Calls(2)
+        for _ in range(64):
+            await calls.ask("many")
+        await calls.ask("one")
+        return calls.at_work
+
+    assert asyncio.run(run()) == [0, 1, 64]
+
+
+def test_a_turn_that_is_given_as_its_call_leaves_goes_to_the_next() -> None:
+    async def run() -> list[int]:
+        calls = Calls(1)
+        for _ in range(3):
+            await calls.ask("a")
+        calls.at_work.remove(0)
+        calls.turns.release("a", 1.0)  # to the second, which does not know it yet
+        await calls.give_up(1)
+        return calls.at_work
+
+    assert asyncio.run(run()) == [2]
+
+
+def test_no_turn_takes_no_server_out_of_a_proxy() -> None:
+    """Nginx counts a 503 that it may try elsewhere as a failure of the server, a 429 not."""
+    assert NoTurn.code is TemporaryCode.NO_TURN
+    assert NoTurn.code.status == HTTPStatus.TOO_MANY_REQUESTS
+    assert NoTurn("").retry_after_s == pytest.approx(5)
