@@ -143,11 +143,20 @@ def add_all(store: Store, asked: Sequence[Submission], room: Room) -> list[Recei
 
 
 class _Queues:
-    """What waits in each queue, counted once in a transaction."""
+    """What waits in each queue, and which shares do, found once in a transaction."""
 
     def __init__(self, connection: Connection, room: Room) -> None:
         self._connection, self._room = connection, room
         self._waiting: dict[str, tuple[int, int]] = {}
+        self._shares: set[str] = set()
+
+    def join(self, caller: Caller | None) -> str:
+        """Let the share of a caller wait; return it."""
+        share = turns.share_of(caller)
+        if share not in self._shares:
+            turns.join(self._connection, share)
+            self._shares.add(share)
+        return share
 
     def take(self, new: NewJob) -> None:
         """Let one more wait, or raise QueueFull."""
@@ -176,7 +185,7 @@ def _add(connection: Connection, asked: Submission, queues: _Queues) -> Receipt:
     if job is None:
         check_queue(connection, new.caller)
         queues.take(new)
-        number, job_id = _insert(connection, new)
+        number, job_id = _insert(connection, new, queues.join(new.caller))
     else:
         number, job_id = job.number, job.id
         if job.lacks:
@@ -202,10 +211,8 @@ def id_of_key(store: Store, key: IdempotencyKey) -> str | None:
         return _of_key(connection, key)
 
 
-def _insert(connection: Connection, new: NewJob) -> tuple[int, str]:
+def _insert(connection: Connection, new: NewJob, share: str) -> tuple[int, str]:
     job_id = secrets.token_hex(8)
-    share = turns.share_of(new.caller)
-    turns.join(connection, share)
     values = {
         "id": job_id,
         "kind": new.kind,

@@ -25,6 +25,8 @@ from sqlalchemy import (
     ColumnElement,
     Connection,
     ScalarSelect,
+    Select,
+    bindparam,
     case,
     delete,
     exists,
@@ -94,8 +96,17 @@ def waiting(connection: Connection, lanes: Sequence[str]) -> list[Head]:
 
 
 def _heads(connection: Connection, lane: str) -> list[Head]:
+    found = connection.execute(_HEADS, {"its_lane": lane})
+    return [Head(lane, share, number) for share, number in found if number is not None]
+
+
+def _share() -> ColumnElement[str]:
+    return func.coalesce(JobRow.share, JobRow.owner, literal_column("''"))
+
+
+def _walk() -> Select[Any]:
     """Walk over the shares of a lane, from each to the next: no more is read than there are."""
-    here = (JobRow.state == QUEUED, JobRow.lane == lane)
+    here = (JobRow.state == QUEUED, JobRow.lane == bindparam("its_lane"))
     walk = select(func.min(JobRow.share).label("share")).where(*here).cte("walk", recursive=True)
     after = select(func.min(JobRow.share)).where(*here, JobRow.share > walk.c.share)
     walk = walk.union_all(
@@ -107,12 +118,7 @@ def _heads(connection: Connection, lane: str) -> list[Head]:
         .correlate(walk)
         .scalar_subquery()
     )
-    found = connection.execute(select(walk.c.share, oldest).where(walk.c.share.is_not(None)))
-    return [Head(lane, share, number) for share, number in found if number is not None]
-
-
-def _share() -> ColumnElement[str]:
-    return func.coalesce(JobRow.share, JobRow.owner, literal_column("''"))
+    return select(walk.c.share, oldest).where(walk.c.share.is_not(None))
 
 
 def _is_there(share: Any) -> ColumnElement[bool]:
@@ -122,16 +128,20 @@ def _is_there(share: Any) -> ColumnElement[bool]:
     return exists(select(job.number).where(*alive))
 
 
+#: Made once: making them takes longer than asking.
+_HEADS, _HERE = _walk(), select(_is_there(bindparam("its_share")))
+_OTHERS = _is_there(ShareRow.share)
+
+
 def join(connection: Connection, share: str) -> None:
     """Let a share wait, before its job is added; in a transaction that writes alone."""
-    if connection.scalar(select(_is_there(share))):
+    if connection.scalar(_HERE, {"its_share": share}):
         return
-    others = _is_there(ShareRow.share)
-    least = connection.scalar(select(func.min(ShareRow.used_s)).where(others))
+    least = connection.scalar(select(func.min(ShareRow.used_s)).where(_OTHERS))
     if least is None:
         connection.execute(delete(ShareRow))
     else:
-        connection.execute(delete(ShareRow).where(ShareRow.used_s <= least, ~others))
+        connection.execute(delete(ShareRow).where(ShareRow.used_s <= least, ~_OTHERS))
     dialect = import_module(f"sqlalchemy.dialects.{connection.dialect.name}")  # that in use
     new = dialect.insert(ShareRow).values(share=share, used_s=least or 0.0)
     connection.execute(new.on_conflict_do_nothing())
@@ -139,11 +149,14 @@ def join(connection: Connection, share: str) -> None:
 
 def charge(connection: Connection, which: Sequence[ColumnElement[bool]]) -> None:
     """Add what jobs used to their shares; nothing more is charged of them then."""
-    spent = select(_share(), func.sum(JobRow.spent_s)).where(*which, JobRow.spent_s > 0)
-    for share, seconds in connection.execute(spent.group_by(_share()).order_by(_share())).all():
+    has_spent = (*which, JobRow.spent_s > 0)
+    spent = select(_share(), func.sum(JobRow.spent_s)).where(*has_spent).group_by(_share())
+    found = connection.execute(spent.order_by(_share())).all()
+    for share, seconds in found:
         more = ShareRow.used_s + seconds
         connection.execute(update(ShareRow).where(ShareRow.share == share).values(used_s=more))
-    connection.execute(update(JobRow).where(*which, JobRow.spent_s > 0).values(spent_s=0.0))
+    if found:
+        connection.execute(update(JobRow).where(*has_spent).values(spent_s=0.0))
 
 
 def adopt(store: Store) -> None:
