@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import compress
 from typing import Annotated, Any
 
 from pydantic import Field, TypeAdapter, ValidationError
@@ -152,6 +153,7 @@ def read_unpacked(files: UnpackedFiles, form: str | None, options: TraceOptions)
     InvalidTrace, InvalidRequest
         As there.
     """
+    files = _recordings(files)
     names = dict(zip(files.contents, files.names, strict=True))
     plain = list(names)  # a file given twice is one
     own = read_own(plain[0], options) if form is None and len(plain) == 1 else None
@@ -173,6 +175,29 @@ def read_unpacked(files: UnpackedFiles, form: str | None, options: TraceOptions)
             raise InvalidRequest(within("graph", broken))
         trace = without_graph(trace, broken)
     return replace(trace, report=_with_files_said(trace.report, files, len(plain)))
+
+
+def _recordings(files: UnpackedFiles) -> UnpackedFiles:
+    """Leave out what an archive has beside recordings, as a README, and say so."""
+    if len(files.contents) == 1 or not any(files.names):
+        return files
+    from solver.traces.readers import formats_of, is_aside  # noqa: PLC0415 - takes time
+
+    told = formats_of(files.contents)
+    is_kept = [
+        form is not None or name is None or not is_aside(content)
+        for content, name, form in zip(files.contents, files.names, told, strict=True)
+    ]
+    if not any(told) or all(is_kept):
+        return files
+    left = [name for name, keep in zip(files.names, is_kept, strict=True) if not keep]
+    said = (f"File {shown(name)} of the archive is no recording: not read." for name in left)
+    return UnpackedFiles(
+        list(compress(files.contents, is_kept)),
+        list(compress(files.names, is_kept)),
+        (*files.dropped, *said),
+        files.cut,
+    )
 
 
 def refuse_cut(files: UnpackedFiles) -> None:
