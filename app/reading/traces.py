@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from itertools import compress
+from itertools import chain, compress
 from typing import Annotated, Any
 
 from pydantic import Field, TypeAdapter, ValidationError
@@ -241,16 +241,14 @@ def _content_faults(files: Sequence[bytes], counted: Counted) -> Iterator[Fault]
 def _graph_faults(graph: Graph) -> Iterator[Fault]:
     """List what no request could name, and the limits that are broken."""
     yield from check_limits(list(graph.ops))
-    names = {
-        graph.name,
-        *(n for op in graph.ops for n in (op.id, op.channel, op.stream or "", op.fuse_key or "")),
-    }
-    for name in sorted(names):
-        if len(name) > MAX_NAME_CHARACTERS or not re.fullmatch(PLAIN, name):
-            rule = f"a name has at most {MAX_NAME_CHARACTERS} characters, no control ones"
-            detail = f"{shown(name)}: {rule}."
-            yield Fault("/ops", FaultCode.OUT_OF_RANGE, detail)
-            return
+    shared = {graph.name, *(n or "" for op in graph.ops for n in (op.channel, op.stream))}
+    shared.update(op.fuse_key or "" for op in graph.ops)
+    is_plain = re.compile(PLAIN).fullmatch
+    ids = (op.id for op in graph.ops)
+    wrong = (n for n in chain(shared, ids) if len(n) > MAX_NAME_CHARACTERS or not is_plain(n))
+    if name := min(wrong, default=""):
+        rule = f"a name has at most {MAX_NAME_CHARACTERS} characters, no control ones"
+        yield Fault("/ops", FaultCode.OUT_OF_RANGE, f"{shown(name)}: {rule}.")
 
 
 def recognised(content: bytes) -> str | None:
