@@ -9,8 +9,9 @@ from solver.costs.fastest_links import (
     most_us_per_byte,
 )
 from solver.limits import MAX_WORKERS
-from solver.units import slack
 
+#: From what share of the time of the fastest link on a rise is one.
+_FLAT = 0.5
 #: Start-ups and waits differ by so much: a smaller rise with bytes tells no bandwidth [us].
 _NOISE_US = 1e3
 
@@ -55,7 +56,9 @@ def too_soon_said(samples: Samples, kind: str) -> str:
 
 
 def flat_said(span: tuple[int, int], rise: float, workers: int | None, kind: str) -> str:
-    """Say that a cost does not grow with bytes as it would over the fastest link; else empty.
+    """Say that a cost grows with bytes by less than half of the fastest link's time; else empty.
+
+    By half, since launches of the least bytes may be of an algorithm that starts up later.
 
     Parameters
     ----------
@@ -67,12 +70,12 @@ def flat_said(span: tuple[int, int], rise: float, workers: int | None, kind: str
         As of :func:`impossible`.
     """
     least = least_us_per_byte(_at_least_two(workers), kind) * (span[1] - span[0])
-    if workers == 1 or rise >= least - slack(least):
+    if workers == 1 or rise >= _FLAT * least:
         return ""
     return (
         f"Launches of {kind} take as long for {span[0]:,} bytes as for {span[1]:,}: a byte would "
-        "cost nothing, and no bandwidth follows. So it is where launches hang, or wait for others, "
-        "or where all are short."
+        "cost as good as nothing, and no bandwidth follows. So it is where launches hang, or wait "
+        "for others, or where all are short."
     )
 
 
