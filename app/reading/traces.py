@@ -159,8 +159,8 @@ def read_unpacked(files: UnpackedFiles, form: str | None, options: TraceOptions)
     if own is not None:
         refuse_cut(files)
         return own
-    if form is None:
-        refuse_cost_model_in(plain[0])
+    for content in plain if form is None else ():
+        refuse_cost_model_in(content)
     from solver.traces import FORMATS, detect  # noqa: PLC0415 - takes time
 
     name = detect(plain, list(names.values())) if form is None else form
