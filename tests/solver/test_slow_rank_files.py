@@ -162,7 +162,7 @@ def test_pickles_are_read_as_their_json():
 
 def test_a_group_of_a_dump_is_no_larger_than_its_job():
     config = {"0": {"name": "0", "desc": "default_pg", "ranks": "[0, 1, 2, 3, 4, 5, 6, 7]"}}
-    for world, count in ((4, 1), (8, 0)):
+    for world, count in ((4, 1), ("4", 1), (8, 0), ({}, 0), (None, 0)):
         warnings = read_trace([dumped(pg_config=config, world_size=world)]).report.warnings
         said = "Process group 0 has 8 ranks, its job 4 (world_size): one of the two is wrong."
         assert sum(said in one for one in warnings) == count

@@ -36,7 +36,6 @@ class _TimedEntry(DumpEntry, gc=False):
 class _TimedDump(Dump):
     entries: list[_TimedEntry]
     rank: int | str | None = None
-    world_size: int | None = None
 
 
 _DECODER: msgspec.json.Decoder[_TimedDump] = msgspec.json.Decoder(_TimedDump)
@@ -129,6 +128,8 @@ def dump_of(content: bytes, place: str, base_ns: int | None = None) -> tuple[Fli
         (_entry_of(entry, groups, base_ns) for entry in timed), key=lambda one: one.start
     )
     sizes = [(group.name, group.workers) for group in groups.values() if group.workers]
+    told = str(raw.world_size)
+    world = int(told) if told.isdecimal() and len(told) < 8 else None  # noqa: PLR2004
     rank = str(raw.rank)
     first = min((entry.record_id or 0 for entry in raw.entries), default=0)
     dump = FlightDump(
@@ -137,7 +138,7 @@ def dump_of(content: bytes, place: str, base_ns: int | None = None) -> tuple[Fli
         first == 0,
         len(raw.entries) - len(timed),
         cut.said if cut else None,
-        tuple(larger_than_the_job(sizes, raw.world_size)),
+        tuple(larger_than_the_job(sizes, world)),
     )
     return dump, base_ns
 
