@@ -6,7 +6,7 @@ pause between requests and the number of connections, none of these; so this wor
 for httptools, for attacks that were measured (tests/attacks/, tests/app/test_bad_input.py):
 
 - bodies of one-byte chunks, and many requests in one read: a read is parsed in slices, and others
-  have their turn after each millisecond of it (``_parse``); such a body is refused (``on_body``);
+  have their turn after each millisecond of it (``_parse``); such a body (``on_chunk_header``);
 - heads and bodies that come byte by byte: what comes is gathered (``data_received``);
 - heads that never end: the connections stay, and with them a file each (``_watch``);
 - heads, trailers and extensions of chunks that are long (``_feed``);
@@ -57,7 +57,7 @@ _REFUSALS = {
         (RefusalCode.HEADERS_TOO_LARGE, "The head of the request is longer than 64 KiB."),
         (
             RefusalCode.TOO_LARGE,
-            f"Of more than {MAX_TINY_CHUNKS:,} pieces a body has {MIN_CHUNK_BYTES} bytes each.",
+            f"More than {MAX_TINY_CHUNKS:,} chunks must have {MIN_CHUNK_BYTES} bytes on average.",
         ),
         (RefusalCode.UNKNOWN_TRANSFER_ENCODING, "Of transfer encodings only chunked is known."),
     )
@@ -98,9 +98,9 @@ class Protocol(HttpToolsProtocol):
     _next: asyncio.Handle | None = None
     _told = 0
     #: Whether a head has begun and not ended; bytes of the message in its head and after it, those
-    #: of them that are its body, how many pieces that came in, and how many small reads all did.
+    #: of them that are its body, how many chunks that came in, and how many small reads all did.
     _is_in_head = False
-    _head_bytes = _rest_bytes = _body_bytes = _pieces = _small_reads = 0
+    _head_bytes = _rest_bytes = _body_bytes = _chunks = _small_reads = 0
     #: What was wrong with something that is refused in its turn.
     _fault: int | None = None
     #: Whether nothing that comes is looked at any more.
@@ -184,7 +184,7 @@ class Protocol(HttpToolsProtocol):
         super().on_message_begin()
         self._is_in_head = True
         self._told += _MESSAGE
-        self._head_bytes = self._rest_bytes = self._body_bytes = self._pieces = 0
+        self._head_bytes = self._rest_bytes = self._body_bytes = self._chunks = 0
         self._small_reads = 0
 
     def on_header(self, name: bytes, value: bytes) -> None:
@@ -213,11 +213,14 @@ class Protocol(HttpToolsProtocol):
     def on_body(self, body: bytes) -> None:
         """Take a piece of a body."""
         self._told += 1
-        self._pieces += 1
         self._body_bytes += len(body)
-        if self._pieces > MAX_TINY_CHUNKS and self._body_bytes < MIN_CHUNK_BYTES * self._pieces:
-            self._stop(HTTPStatus.REQUEST_ENTITY_TOO_LARGE)
         super().on_body(body)
+
+    def on_chunk_header(self) -> None:
+        """Go on to a chunk, unless those before it were tiny."""
+        if self._chunks > MAX_TINY_CHUNKS and self._body_bytes < MIN_CHUNK_BYTES * self._chunks:
+            self._stop(HTTPStatus.REQUEST_ENTITY_TOO_LARGE)
+        self._chunks += 1
 
     def _stop(self, status: int) -> NoReturn:
         self._fault = status

@@ -91,7 +91,8 @@ def test_nothing_is_open_without_a_key(server: Keyed, key: str | None) -> None:
         for path in sorted(closed):
             for verb in VERBS:
                 answer = client.request(verb, path.replace("{", "").replace("}", ""))
-                assert answer.status_code == 401, (verb, path)
+                unknown = verb == "BREW"  # what is no method is no request
+                assert answer.status_code == (400 if unknown else 401), (verb, path)
                 assert answer.headers["www-authenticate"].startswith("Bearer ")
                 if verb != "HEAD":
                     assert answer.json()["code"] == "unauthenticated"
