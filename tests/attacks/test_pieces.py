@@ -149,6 +149,7 @@ NOT_READ_ALIKE = {
     "chunks in HTTP/1.0": CHUNKED.replace(b"HTTP/1.1", b"HTTP/1.0") + b"0\r\n\r\n",
     "two hosts": GET + b"Host: localhost\r\n\r\n",
     "HTTP/0.9": b"GET /\r\n\r\n",
+    "no method of HTTP": GET.replace(b"GET", b"BREW") + b"\r\n",
     "HTTP/2": b"GET / HTTP/2.0\r\nHost: localhost\r\n\r\n",
 }
 
