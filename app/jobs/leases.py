@@ -19,6 +19,7 @@ from app.jobs.rows import (
     DRAFT,
     FAILED,
     FREE,
+    KEPT,
     QUEUED,
     RESULT,
     RUNNING,
@@ -136,6 +137,8 @@ def renew(
             return False
         if draft is not None:
             put(connection, job.number, DRAFT, draft.text)
+            if draft.kept is not None:
+                put(connection, job.number, KEPT, draft.kept)
     return True
 
 
@@ -155,9 +158,20 @@ def drafted(store: Store, job: Claim) -> dict[str, Any]:
     return found
 
 
-def succeed(store: Store, job: Claim, result: bytes, summary: Mapping[str, Any]) -> bool:
-    """Keep the result of a job; False when the lease is another's."""
+def succeed(
+    store: Store,
+    job: Claim,
+    result: bytes,
+    summary: Mapping[str, Any],
+    *,
+    is_repeated: bool = True,
+) -> bool:
+    """Keep the result of a job; False when the lease is another's.
+
+    ``is_repeated`` lets it answer the same content asked again.
+    """
     values = {**end(SUCCEEDED), "summary": json.dumps(summary)}
+    values |= {} if is_repeated else {"content": None}
     with store.changing() as connection:
         if not change(connection, job.number, job.lease, values):
             return False

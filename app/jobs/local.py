@@ -191,10 +191,10 @@ class Local:
             case JobProgress(progress, draft):
                 is_ours = leases.renew(self._store, job, progress, draft)
                 child.told_at = time.monotonic()
-            case Succeeded(answer, summary, graph):
+            case Succeeded(answer, summary, graph, is_repeated):
                 if graph is not None:
                     graphs.create(self._store.seen_by(job.caller), graph)
-                leases.succeed(self._store, job, answer, summary)
+                leases.succeed(self._store, job, answer, summary, is_repeated=is_repeated)
                 self._leave(child)
             case Failed(error, state):
                 leases.fail(self._store, job, error, state)

@@ -17,7 +17,7 @@ from app.jobs import table as jobs
 from app.jobs.leases import Claim
 from app.jobs.messages import DraftAnswer
 from app.jobs.queue import NewJob, Receipt, Room, Submission
-from app.jobs.rows import DRAFT, FILE, RESULT
+from app.jobs.rows import DRAFT, FILE, KEPT, RESULT
 from app.operations.callers import Caller
 from app.operations.settings import Settings
 from app.storage import audit
@@ -137,7 +137,7 @@ def test_without_the_lease_nothing_is_written(store: Store, step: str) -> None:
     lost = claim(store)
     assert leases.hand_back(store, lost.number, lost.lease, died=False)
     mine = claim(store)
-    assert leases.renew(store, mine, None, DraftAnswer(b"{}", {}))
+    assert leases.renew(store, mine, None, DraftAnswer(b"{}", {}, b"kept"))
     before = jobs.get(store, "import", job_id)
     steps = {
         "succeed": lambda: leases.succeed(store, lost, b"{}", {}),
@@ -151,7 +151,9 @@ def test_without_the_lease_nothing_is_written(store: Store, step: str) -> None:
     assert jobs.get(store, "import", job_id) == before
     assert jobs.files(store, lost.number) == [b"one", b"two"]
     assert jobs.payload(store, lost.number, DRAFT) == b"{}"
+    assert jobs.payload(store, lost.number, KEPT) == b"kept"
     assert leases.succeed(store, mine, b"{}", {})
+    assert jobs.payload(store, lost.number, KEPT) is None
 
 
 def test_attempts_count_deaths_alone(store: Store) -> None:
