@@ -24,7 +24,6 @@ from app.storage import audit
 from app.storage.clock import ago, now
 from app.storage.database import Store
 from app.storage.idempotency import IdempotencyKey
-from app.storage.runs import life
 from app.storage.tables import GraphRow, JobRow, PayloadRow
 
 if TYPE_CHECKING:
@@ -351,13 +350,6 @@ def test_what_is_deleted_while_its_child_writes(store: Store, other: Store) -> N
             assert not leases.renew(store, job, {"phase": "x"}, DraftAnswer(b"draft", {}))
     with store.reading() as connection:
         assert connection.scalar(select(func.count()).select_from(PayloadRow)) == 0
-
-
-def test_numbers_beyond_all_jobs(store: Store) -> None:
-    job_id = add(store, new())
-    page = jobs.listed(store, ["plan"], limit=9, below=10**18 - 1, states=[], tags=[])
-    assert [job.id for job in page] == [job_id]
-    assert [run.id for run in life.listed(store, limit=9, below=10**18 - 1, states=[])] == []
 
 
 def test_ids_that_no_text_can_have(store: Store) -> None:
