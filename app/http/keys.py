@@ -19,6 +19,7 @@ from starlette.types import ASGIApp, Message, Receive, Send
 from starlette.types import Scope as Connection
 
 from app.errors import Forbidden, RateLimited, Refusal, StorageUnavailable, Unauthenticated
+from app.http.middleware import address_of
 from app.http.problems import on_refusal
 from app.operations.callers import NOBODY, Caller, Quotas, Scope
 from app.storage import audit, keys
@@ -101,7 +102,7 @@ class Keys:
             return
         try:
             text = _key_in(scope)
-            address = scope["client"][0] if scope.get("client") else None
+            address = address_of(scope)
             known = await self._verify(text)
             caller = replace(known, address=address, request_id=state.get("request_id", ""))
             self._pace(caller)
