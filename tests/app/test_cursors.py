@@ -1,7 +1,7 @@
 """Cursors of lists: they tell nothing of what others have, and go on where a page ended."""
 
 from base64 import urlsafe_b64decode, urlsafe_b64encode
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -21,8 +21,8 @@ ALICE, BOB = (Caller(name, None, frozenset({"submit"}), name) for name in ("alic
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    found = Store(Settings(data_dir=tmp_path))
+def store(tmp_path: Path, database: Callable[[], str | None]) -> Iterator[Store]:
+    found = Store(Settings(data_dir=tmp_path, database_url=database()))
     found.open()
     yield found
     found.close()
