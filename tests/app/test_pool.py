@@ -87,7 +87,7 @@ def test_an_item_whose_processes_always_die_is_lost(
 ) -> None:
     monkeypatch.setattr(pool, "cores", lambda: most)
     found = each(dying, range(5), short_s=0)
-    assert found == [0, 1, 2, pool.Lost("by signal SIGKILL"), 4]
+    assert found == [0, 1, 2, pool.LostItem("by signal SIGKILL"), 4]
     assert str(found[3]) == (
         "Its process ended 4 times before it was done, at last by signal SIGKILL."
     )

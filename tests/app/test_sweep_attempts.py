@@ -10,7 +10,7 @@ from app.errors import WorkerDied
 from app.reading.requests import problem_of, read_parsed
 from app.schemas.sweeps import SweepAnswer, SweepRequest
 from app.services.sweeps.attempts import kept_cells, written
-from app.services.sweeps.parallel import Lost
+from app.services.sweeps.parallel import LostItem
 from app.services.sweeps.run import run
 from app.services.sweeps.views import plots, table
 from tests.app.service import Json
@@ -47,7 +47,7 @@ class Here:
             if len(self.done) == self.most:
                 raise KeyboardInterrupt
             self.done.append(item)
-            keep(place, Lost("by signal SIGKILL") if place in self.lost else work(item))
+            keep(place, LostItem("by signal SIGKILL") if place in self.lost else work(item))
             progress(place + 1, len(items))
         return []
 

@@ -22,7 +22,7 @@ from app.errors import WorkersUnavailable
 from app.jobs.engines.children import OUTCOME
 from app.jobs.engines.dask import quiet
 from app.jobs.engines.dask_tasks import DIED, do_cell, hold
-from app.services.sweeps.parallel import SHORT_S, Deaths, Keep, Lost, Progress, begun
+from app.services.sweeps.parallel import SHORT_S, Deaths, Keep, LostItem, Progress, begun
 
 #: The scheduler must answer in this time [s]; whoever waits is asked this often whether to go on.
 _PATIENCE_S, _ASK_S = 10.0, 0.1
@@ -57,7 +57,7 @@ class Cells:
         keep: Keep | None = None,
         short_s: float = SHORT_S,
     ) -> list[Any]:
-        """Return ``work`` of each item, or :class:`Lost`, in their order."""
+        """Return ``work`` of each item, or :class:`LostItem`, in their order."""
         results: list[Any] = begun(work, items, progress, keep, short_s)
         left = items[len(results) :]
         if not left:
@@ -160,11 +160,11 @@ async def results_of(client: Client, batch: list[Future[Any]]) -> list[Any]:
         raise WorkersUnavailable(_LOST) from error
 
 
-async def _killer(future: Future[Any]) -> Lost | None:
+async def _killer(future: Future[Any]) -> LostItem | None:
     """Say of what killed its Dask worker each time that it is lost; None of all else."""
     if future.status != "error":
         return None
     error = await future.exception()  # type: ignore[no-untyped-call]
     if not isinstance(error, KilledWorker):
         return None
-    return Lost(f"with its Dask worker, {error.last_worker.address}")
+    return LostItem(f"with its Dask worker, {error.last_worker.address}")

@@ -8,7 +8,7 @@ import msgspec
 
 from app import VERSION
 from app.schemas.sweeps import SweepCell
-from app.services.sweeps.parallel import RETRIES, Lost
+from app.services.sweeps.parallel import RETRIES, LostItem
 from solver.prediction.program_sweep import ProgramCell
 from solver.prediction.sweep import Cell
 
@@ -68,7 +68,7 @@ def lost_cell(point: Mapping[str, Any], why: str, other: SweepCell) -> SweepCell
     )
 
 
-def lost_summary(lost: Mapping[int, Lost], many: int) -> Iterator[str]:
+def lost_summary(lost: Mapping[int, LostItem], many: int) -> Iterator[str]:
     """Say how many cells could not be computed."""
     if lost:
         has, them = ("have", "them") if len(lost) > 1 else ("has", "it")

@@ -53,7 +53,7 @@ _LOG = logging.getLogger("interlace.jobs")
 
 
 @dataclass(frozen=True, slots=True)
-class Lost:
+class LostItem:
     """What comes of an item whose process died each time; ``reason`` says how it ended at last."""
 
     reason: str
@@ -70,7 +70,7 @@ class Deaths:
         self._times: Counter[int | None] = Counter()
         self._lost = 0
 
-    def add(self, place: int | None, reason: str, done: int) -> Lost | None:
+    def add(self, place: int | None, reason: str, done: int) -> LostItem | None:
         """Count one; return what comes of the item, None when it is to be done again.
 
         ``place`` is None of a process that was at nothing, ``done`` how many items have ended.
@@ -84,14 +84,14 @@ class Deaths:
         _LOG.warning("A process that computes a part of a job ended %s", reason)
         if self._times[place] <= RETRIES:
             return None
-        lost = Lost(reason)
+        lost = LostItem(reason)
         self._lost += 1
         if place is None or (self._lost >= _MOST_LOST and done < self._lost):
             raise died(lost)
         return lost
 
 
-def died(lost: Lost) -> WorkerDied:
+def died(lost: LostItem) -> WorkerDied:
     """Return what is raised where nothing could be done."""
     return WorkerDied(f"No part of this could be computed. {lost} Ask for less.")
 
@@ -100,7 +100,7 @@ def died(lost: Lost) -> WorkerDied:
 Progress = Callable[[int, int], None]
 
 
-#: Takes an item that is done: its place, and what came of it, which may be :class:`Lost`.
+#: Takes an item that is done: its place, and what came of it, which may be :class:`LostItem`.
 Keep = Callable[[int, Any], None]
 
 
@@ -115,8 +115,8 @@ class Each(Protocol):
         *,
         keep: Keep | None = None,
         short_s: float = SHORT_S,
-    ) -> list[Result | Lost]:
-        """Return ``work`` of each item, or :class:`Lost`, in their order."""
+    ) -> list[Result | LostItem]:
+        """Return ``work`` of each item, or :class:`LostItem`, in their order."""
 
 
 def each(
@@ -126,11 +126,11 @@ def each(
     *,
     keep: Keep | None = None,
     short_s: float = SHORT_S,
-) -> list[Result | Lost]:
+) -> list[Result | LostItem]:
     """Return ``work`` of each item, in their order.
 
     An item whose process dies is done again by another one, :data:`RETRIES` times; then it is
-    :class:`Lost`.
+    :class:`LostItem`.
 
     The first items are done here, until that has taken ``short_s`` [s]; the others by as many
     processes as there are cores, which can be ended at any time. One pool runs at a time.
@@ -156,7 +156,7 @@ def each(
     Exception
         Whatever ``work`` or ``progress`` raises first, and KeyboardInterrupt.
     """
-    results: list[Result | Lost] = [*begun(work, items, progress, keep, short_s)]
+    results: list[Result | LostItem] = [*begun(work, items, progress, keep, short_s)]
     left = items[len(results) :]
     if not left:
         return results

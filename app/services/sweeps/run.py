@@ -27,7 +27,7 @@ from app.services.executed_programs import assumed_of
 from app.services.graphs import lightened, what_if
 from app.services.sweeps.attempts import kept_cells, lost_cell, lost_summary, written
 from app.services.sweeps.faults import label_of, sweep_faults
-from app.services.sweeps.parallel import SHORT_S, Each, Lost, Progress, died, each
+from app.services.sweeps.parallel import SHORT_S, Each, LostItem, Progress, died, each
 from app.services.sweeps.program_faults import program_sweep_faults
 from app.services.sweeps.programs import memory_summary, program_work
 from app.services.sweeps.views import fastest, middle, speed_of
@@ -90,15 +90,15 @@ def run(
                 f"policies, or for a longer sweep_limit_s (at most {MAX_SWEEP_LIMIT_S:,})."
             )
 
-    done, lost = kept_cells(kept, len(asked.points)), dict[int, Lost]()
+    done, lost = kept_cells(kept, len(asked.points)), dict[int, LostItem]()
     left = [place for place in range(len(asked.points)) if place not in done]
     before = len(done)
 
     def answer() -> SweepAnswer:
         return _answer(problem, asked, done.copy(), lost.copy(), time.perf_counter() - began)
 
-    def keep(at: int, cell: Cell | Lost) -> None:
-        if isinstance(cell, Lost):
+    def keep(at: int, cell: Cell | LostItem) -> None:
+        if isinstance(cell, LostItem):
             lost[left[at]] = cell
         else:
             done[left[at]] = cell
@@ -156,7 +156,7 @@ def _answer(
     problem: CheckedRequest[SweepRequest],
     asked: _Asked,
     done: Mapping[int, Cell],
-    lost: Mapping[int, Lost],
+    lost: Mapping[int, LostItem],
     runtime_s: float,
 ) -> SweepAnswer:
     """Answer with all cells, or with those that are done: then no knee is known."""
