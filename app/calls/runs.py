@@ -26,6 +26,7 @@ from app.schemas.runs import (
     StepsRequest,
 )
 from app.services import runs
+from app.storage.cursors import cursor_of
 from app.storage.database import Store
 from app.storage.idempotency import IdempotencyKey
 from app.storage.json_text import with_fields
@@ -87,9 +88,8 @@ def found(store: Store, run_id: str) -> Answered:
 
 def listed(store: Store, limit: int, cursor: str | None, states: Sequence[str]) -> Answered:
     """List runs, a page at a time."""
-    below = None if cursor is None else int(cursor)
-    some = life.listed(store, limit=limit + 1, below=below, states=states)
-    more = str(some[limit - 1].number) if len(some) > limit else None
+    some = life.listed(store, limit=limit + 1, cursor=cursor, states=states)
+    more = cursor_of(some[limit - 1]) if len(some) > limit else None
     return _json(RunList(runs=[RunSummary.of(run) for run in some[:limit]], next_cursor=more))
 
 

@@ -5,6 +5,7 @@ import ipaddress
 import logging
 import os
 import socket
+from collections.abc import Sequence
 
 import typer
 import uvicorn
@@ -83,7 +84,7 @@ def serve(host: str, port: int, *, allow_remote: bool) -> None:
         typer.echo(f"Serving on http://{shown}:{listener.getsockname()[1]}")
         with interruptible():
             try:
-                _Server(app).run(sockets=[listener])
+                _Server(app, settings.trusted_proxies).run(sockets=[listener])
             except KeyboardInterrupt:  # raised again when all is in order, and logged
                 raise CommandFailure(code=INTERRUPTED) from None
 
@@ -104,13 +105,14 @@ def _check_keys(store: Store) -> None:
 class _Server(uvicorn.Server):
     """Lets the app know when it leaves, before it waits for what is at work."""
 
-    def __init__(self, app: FastAPI) -> None:
+    def __init__(self, app: FastAPI, proxies: Sequence[str]) -> None:
         config = uvicorn.Config(
             app,
             http=Protocol,
             ws="none",
             log_config=None,
             access_log=False,
+            forwarded_allow_ips=list(proxies),
             timeout_graceful_shutdown=_GRACE_S,
         )
         super().__init__(config)

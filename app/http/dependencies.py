@@ -15,6 +15,7 @@ from app.limits import (
 )
 from app.operations.callers import Caller
 from app.operations.settings import Settings
+from app.storage.cursors import MOST_CHARACTERS
 from app.storage.database import Store
 from app.storage.quotas import StoredUsage
 
@@ -57,7 +58,7 @@ ChecksDep = Annotated[CapacityLimiter, Depends(checks_of)]
 
 CursorDep = Annotated[
     str | None,
-    Query(pattern=r"^[1-9][0-9]{0,17}$", description="`next_cursor` of the page before."),
+    Query(max_length=MOST_CHARACTERS, description="`next_cursor` of the page before."),
 ]
 
 

@@ -19,6 +19,7 @@ from starlette.types import ASGIApp, Message, Receive, Send
 from starlette.types import Scope as Connection
 
 from app.errors import Forbidden, RateLimited, Refusal, StorageUnavailable, Unauthenticated
+from app.http.middleware import address_of
 from app.http.problems import on_refusal
 from app.operations.callers import NOBODY, Caller, Quotas, Scope
 from app.storage import audit, keys
@@ -28,11 +29,15 @@ from app.storage.database import Store
 REVOKED_WITHIN_S = 1.0
 
 
+#: A key that is none is refused so long without another look [s].
+UNKNOWN_FOR_S = 5.0
+
+
 #: When a key was used last is kept so often [s].
 USE_NOTED_S = 60.0
 
 
-#: So many keys are known at a time, and so many are looked up at once.
+#: So many keys are known at a time, and as many texts that are none; so many are looked up at once.
 _KNOWN, _LOOKERS = 10_000, 2
 
 
@@ -78,6 +83,7 @@ class Keys:
     def __init__(self, app: ASGIApp, store: Store, quotas: Quotas, *, required: bool) -> None:
         self._app, self._store, self._quotas, self._required = app, store, quotas, required
         self._verified: TTLCache[bytes, Caller] = TTLCache(_KNOWN, REVOKED_WITHIN_S)
+        self._unknown: TTLCache[bytes, bool] = TTLCache(_KNOWN, UNKNOWN_FOR_S)
         self._asked: dict[bytes, asyncio.Task[Caller | None]] = {}
         self._rates: LRUCache[str, _TokenBucket] = LRUCache(_KNOWN)
         self._noted: LRUCache[str, float] = LRUCache(_KNOWN)
@@ -96,7 +102,7 @@ class Keys:
             return
         try:
             text = _key_in(scope)
-            address = scope["client"][0] if scope.get("client") else None
+            address = address_of(scope)
             known = await self._verify(text)
             caller = replace(known, address=address, request_id=state.get("request_id", ""))
             self._pace(caller)
@@ -117,10 +123,14 @@ class Keys:
         await self._note_use(caller)
 
     async def _verify(self, text: str) -> Caller:
-        """Return whose key a text is, or raise Unauthenticated; the same one is looked up once."""
+        """Return whose key a text is, or raise Unauthenticated; the same one is looked up once.
+
+        What cannot be a key is not looked up, nor is what was none a moment ago.
+        """
         digest = hashlib.sha256(text.encode()).digest()
         caller = self._verified.get(digest)
-        if caller is None:
+        is_known_as_none = digest in self._unknown or not keys.is_formed(text)
+        if caller is None and not is_known_as_none:
             task = self._asked.get(digest)
             if task is None:
                 task = asyncio.create_task(self._look_up(digest, text))
@@ -136,6 +146,7 @@ class Keys:
     async def _look_up(self, digest: bytes, text: str) -> Caller | None:
         key = await to_thread.run_sync(keys.of_text, self._store, text, limiter=self._lookers)
         if key is None:
+            self._unknown[digest] = True
             return None
         caller = self._verified[digest] = keys.caller_of(key, self._quotas)
         return caller

@@ -18,6 +18,16 @@ _PATH = 500
 _LOG = logging.getLogger("interlace.access")
 
 
+#: Of an address, which a proxy says, so much is kept: an IPv6 address with its zone.
+_ADDRESS = 64
+
+
+def address_of(scope: Scope) -> str | None:
+    """Return where a request came from: behind proxies that are trusted, as they say."""
+    client = scope.get("client")
+    return str(client[0])[:_ADDRESS] if client else None
+
+
 class Access:
     """Counts and logs requests: their route, not their query, headers or body."""
 
@@ -61,6 +71,7 @@ class Access:
                 "duration_ms": round(1e3 * seconds, 3),
                 "bytes_read": read,
                 "bytes": sent,
+                "client": address_of(scope),
             }
             _LOG.info("%s %s", method, path, extra=fields)
 

@@ -21,6 +21,7 @@ from app.jobs.rows import (
     DRAFT,
     FAILED,
     FREE,
+    KEPT,
     QUEUED,
     RESULT,
     RUNNING,
@@ -152,6 +153,8 @@ def renew(
             return False
         if draft is not None:
             put(connection, job.number, DRAFT, draft.text)
+            if draft.kept is not None:
+                put(connection, job.number, KEPT, draft.kept)
     return True
 
 
@@ -185,9 +188,15 @@ def succeed(
     result: bytes,
     summary: Mapping[str, Any],
     spent_s: float | None = None,
+    *,
+    is_repeated: bool = True,
 ) -> bool:
-    """Keep the result of a job; False when the lease is another's."""
+    """Keep the result of a job; False when the lease is another's.
+
+    ``is_repeated`` lets it answer the same content asked again.
+    """
     values = {**end(SUCCEEDED), "summary": json.dumps(summary), **_spent(spent_s)}
+    values |= {} if is_repeated else {"content": None}
     with store.changing() as connection:
         if not change(connection, job.number, job.lease, values):
             return False

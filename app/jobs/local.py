@@ -203,10 +203,12 @@ class Local:
             case JobProgress(progress, draft):
                 is_ours = leases.renew(self._store, job, progress, draft, spent_s(child))
                 child.told_at = time.monotonic()
-            case Succeeded(answer, summary, graph):
+            case Succeeded(answer, summary, graph, is_repeated):
                 if graph is not None:
                     graphs.create(self._store.seen_by(job.caller), graph)
-                leases.succeed(self._store, job, answer, summary, spent_s(child))
+                leases.succeed(
+                    self._store, job, answer, summary, spent_s(child), is_repeated=is_repeated
+                )
                 self._leave(child)
             case Failed(error, state):
                 leases.fail(self._store, job, error, state, spent_s(child))

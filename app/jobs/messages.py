@@ -17,10 +17,14 @@ class HandIn:
 
 
 class DraftAnswer(NamedTuple):
-    """An answer that could be given by now: its JSON text, and what a list shows of it."""
+    """An answer that could be given by now: its JSON text, and what a list shows of it.
+
+    ``kept`` is what an attempt after this one need not do again.
+    """
 
     text: bytes
     summary: dict[str, Any]
+    kept: bytes | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,11 +49,15 @@ class JobProgress:
 
 @dataclass(frozen=True, slots=True)
 class Succeeded:
-    """The job is done: its answer as JSON text, what a list shows of it, a graph to be kept."""
+    """The job is done: its answer as JSON text, what a list shows of it, a graph to be kept.
+
+    ``is_repeated`` lets it answer the same content asked again.
+    """
 
     answer: bytes = field(repr=False)
     summary: dict[str, Any]
     graph: NewGraph | None
+    is_repeated: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,6 +40,7 @@ class ProgressWriter:
         self._send, self._drafted = send, drafted
         self._progress: dict[str, Any] | None = None
         self._text_of: Callable[[], str] | None = None
+        self._kept_of: Callable[[], bytes] | None = None
         self._told: dict[str, Any] | None = None
         self._best: dict[str, Any] | None = None
         self._draft_due = 0.0
@@ -88,11 +89,13 @@ class ProgressWriter:
             **reached(incumbent_us, lower_bound_us),
         }
 
-    def draft(self, text_of: Callable[[], str]) -> None:
+    def draft(self, text_of: Callable[[], str], kept_of: Callable[[], bytes] | None = None) -> None:
         """Say that something better is in hand; ``text_of`` writes it as an answer, if asked.
 
+        ``kept_of`` writes what an attempt after this one need not do again.
         To be called before :meth:`progress` tells of it: what is told is then in hand.
         """
+        self._kept_of = kept_of
         self._text_of = text_of
 
     def _tell(self) -> None:
@@ -139,4 +142,5 @@ class ProgressWriter:
         if is_worse(draft.summary, self._best):
             return None, {}
         self._best = draft.summary
-        return draft, says
+        kept = None if self._kept_of is None else self._kept_of()
+        return draft._replace(kept=kept), says

@@ -20,8 +20,8 @@ STATES = (QUEUED, RUNNING, SUCCEEDED, FAILED, CANCELLED, TIMED_OUT)
 ENDED = frozenset({SUCCEEDED, FAILED, CANCELLED, TIMED_OUT})
 
 
-#: Parts of a job that are large.
-REQUEST, RESULT, DRAFT, FILE = "request", "result", "draft", "file"
+#: Parts of a job that are large; kept is what another attempt need not do again.
+REQUEST, RESULT, DRAFT, FILE, KEPT = "request", "result", "draft", "file", "kept"
 
 
 #: What nobody holds.
@@ -69,8 +69,8 @@ def put(connection: Connection, number: int, part: str, content: bytes) -> None:
 
 
 def close(connection: Connection, number: int) -> None:
-    """Drop what only a job at work needs: its draft, and the uploads."""
-    over = or_(PayloadRow.part == DRAFT, PayloadRow.part.startswith(FILE))
+    """Drop what only a job at work needs: its draft, what is kept for an attempt, and uploads."""
+    over = or_(PayloadRow.part.in_([DRAFT, KEPT]), PayloadRow.part.startswith(FILE))
     connection.execute(delete(PayloadRow).where(PayloadRow.job == number, over))
 
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from sqlalchemy import BigInteger, Connection, Select, delete, func, literal, select
+from sqlalchemy import Connection, Select, delete, func, select
 
 from app.errors import NoResult, NotFound
 from app.jobs import turns
@@ -26,6 +26,7 @@ from app.limits import KEY_LIFETIME_H
 from app.operations.callers import Caller
 from app.storage import audit
 from app.storage.clock import Moment, shifted
+from app.storage.cursors import older
 from app.storage.database import Store
 from app.storage.owners import visible
 from app.storage.tables import JobRow, KeyRow, PayloadRow, TagRow
@@ -177,14 +178,20 @@ def listed(
     kinds: Sequence[str],
     *,
     limit: int,
-    below: int | None,
+    cursor: str | None,
     states: Sequence[str],
     tags: Sequence[str],
     text: str = "",
 ) -> list[JobRecord]:
     """Return jobs, the newest first: of these kinds and in these states, of any where none is said.
 
-    ``below`` is what their numbers are below; they have all the tags, and the text in their name.
+    ``cursor`` is of a row that they are older than (:mod:`app.storage.cursors`); they have all the
+    tags, and the text in their name.
+
+    Raises
+    ------
+    InvalidRequest
+        When that is no cursor.
     """
     query = _light().where(visible(JobRow, store.caller)).order_by(JobRow.number.desc())
     query = query.limit(limit)
@@ -192,8 +199,8 @@ def listed(
         query = query.where(JobRow.kind.in_(kinds))
     if text:
         query = query.where(JobRow.name.icontains(text, autoescape=True))
-    if below is not None:
-        query = query.where(JobRow.number < literal(below, BigInteger))
+    if cursor is not None:
+        query = query.where(older(JobRow, cursor, store.caller))
     if states:
         query = query.where(JobRow.state.in_(states))
     for tag in tags:

@@ -26,7 +26,7 @@ from app.jobs.kinds import SWEEP
 from app.jobs.leases import Claim
 from app.jobs.messages import Failed, HandIn, Outcome, Returned, Succeeded, Waits
 from app.jobs.progress import ProgressWriter
-from app.jobs.rows import FAILED, REQUEST, TIMED_OUT
+from app.jobs.rows import FAILED, KEPT, REQUEST, TIMED_OUT
 from app.jobs.tasks.work import WORK, Done, Inputs
 from app.operations.logs import JOB_ID, REQUEST_ID
 from app.operations.settings import Settings
@@ -117,7 +117,8 @@ class _Here:
             raise NotFound("The job was deleted.")
         files = jobs.files(self.store, job.number)
         mine = library_of(self.store.seen_by(job.caller))
-        return Inputs(request, files, mine, self._each(job), job.caller)
+        kept = jobs.payload(self.store, job.number, KEPT) if job.kind == SWEEP else None
+        return Inputs(request, files, mine, self._each(job), job.caller, kept)
 
     def _each(self, job: Claim) -> Each:
         if self.settings.scheduler is None or job.kind != SWEEP:
@@ -151,7 +152,7 @@ def outcome_of(job: Claim, line: JobPipe, source: TaskSource) -> Outcome:
 def _done(job: Claim, report: ProgressWriter, source: TaskSource) -> Succeeded:
     """Work."""
     done: Done = resolve(WORK[job.kind])(source.inputs(job), report)
-    return Succeeded(done.answer.encode(), done.summary, done.graph)
+    return Succeeded(done.answer.encode(), done.summary, done.graph, done.is_repeated)
 
 
 def _patiently(what: Callable[[], Result]) -> Result:

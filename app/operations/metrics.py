@@ -1,5 +1,6 @@
 """What is counted for Prometheus, each service by itself."""
 
+import re
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 from itertools import product
@@ -23,6 +24,16 @@ _REQUEST_S = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5
 
 
 _JOB_S = (0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30, 100, 300, 1_000, 3_600)
+
+
+#: An answer has at most so much, which Prometheus and its kin read in one go [bytes].
+MAX_BYTES = 200_000
+
+
+_LEFT_OUT_HEAD = (
+    b"# HELP interlace_metrics_left_out Always 1: families that this answer has no room for.\n"
+    b"# TYPE interlace_metrics_left_out gauge\n"
+)
 
 
 #: Methods that are told apart: anything may stand in a request line.
@@ -172,7 +183,23 @@ class Metrics:
             found = {(kind, state): count for kind, state, count in jobs}
             for each in product(self._kinds, _ALIVE):
                 self._jobs.labels(*each).set(found.get(each, 0))
-        return generate_latest(self._registry)
+        return bounded(generate_latest(self._registry))
+
+
+def bounded(text: bytes, most: int = MAX_BYTES) -> bytes:
+    """Leave the largest families out of Prometheus text that is longer than so much [bytes].
+
+    Which those are, it says: a family that is there is there as a whole.
+    """
+    if len(text) <= most:
+        return text
+    families = [b"# HELP " + each for each in re.split(rb"(?m)^# HELP ", text)[1:]]
+    said = [_LEFT_OUT_HEAD]
+    while families and sum(map(len, families)) + sum(map(len, said)) > most:
+        largest = max(families, key=len)
+        families.remove(largest)
+        said.append(b'interlace_metrics_left_out{family="%b"} 1.0\n' % largest.split()[2])
+    return b"".join((*families, *said))
 
 
 def _seconds(begin: str, end: str) -> float:

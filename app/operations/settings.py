@@ -3,10 +3,11 @@
 import os
 from collections.abc import Iterable
 from importlib.util import find_spec
+from ipaddress import ip_network
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypedDict
 
-from pydantic import Field, field_validator
+from pydantic import AfterValidator, Field, field_validator
 from pydantic_core import PydanticCustomError
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 from sqlalchemy import make_url
@@ -23,6 +24,18 @@ def _data_dir() -> Path:
     """Directory for user data by the XDG rules."""
     home = os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share"
     return Path(home) / "interlace"
+
+
+def _network(text: str) -> str:
+    """See that a text is a network, or an address."""
+    try:
+        ip_network(text)
+    except ValueError as error:
+        raise PydanticCustomError("network", "{why}", {"why": str(error)}) from None
+    return text
+
+
+NetworkText = Annotated[str, AfterValidator(_network)]
 
 
 class Settings(BaseSettings):
@@ -102,13 +115,17 @@ class Settings(BaseSettings):
     """Origins whose pages may use the service in a browser, such as `https://example.org`, with
     commas between them."""
 
+    trusted_proxies: Annotated[tuple[NetworkText, ...], NoDecode] = ("127.0.0.1",)
+    """Networks of proxies, such as `10.0.0.0/8`, with commas between them: the client of a call
+    from there is the last address in its `X-Forwarded-For` that is in none of them."""
+
     log_format: Format | None = None
     """`json` or `text`; text on a terminal and else JSON when left out."""
 
     log_level: Level = "info"
     """`debug`, `info`, `warning` or `error`."""
 
-    @field_validator("allowed_hosts", "allowed_origins", mode="before")
+    @field_validator("allowed_hosts", "allowed_origins", "trusted_proxies", mode="before")
     @classmethod
     def _split(cls, value: Any) -> Any:
         """Read a list with commas."""

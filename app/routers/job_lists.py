@@ -40,9 +40,8 @@ def list_jobs(
     text: TextDep = "",
 ) -> JobList:
     """Return jobs in brief, a page at a time; each is found where the jobs of its kind are."""
-    below = None if cursor is None else int(cursor)
     found = table.listed(
-        store, kind, limit=limit + 1, below=below, states=state, tags=tag, text=text
+        store, kind, limit=limit + 1, cursor=cursor, states=state, tags=tag, text=text
     )
     rows, more = paged(found, limit)
     entries = [JobEntry.model_validate(row_of(job, JobEntry)) for job in rows]

@@ -32,6 +32,7 @@ from app.limits import MAX_CALL_TAGS
 from app.operations.tracing import here
 from app.schemas.base import OneOf
 from app.schemas.lists import JobPage, JobSummary
+from app.storage.cursors import cursor_of
 from app.storage.idempotency import IdempotencyKey
 
 #: When a client should look again at a job that has not ended [s].
@@ -78,7 +79,7 @@ TagsDep = Annotated[
 def paged(found: list[JobRecord], limit: int) -> tuple[list[JobRecord], str | None]:
     """Return a page of jobs, of which one more was looked for, and the cursor of the next one."""
     rows = found[:limit]
-    return rows, str(rows[-1].number) if len(found) > limit else None
+    return rows, cursor_of(rows[-1]) if len(found) > limit else None
 
 
 async def submit(kind: str, body: HeldBody, by: Submitter) -> Response:
@@ -184,8 +185,7 @@ def add_routes(
         state: StatesDep = [],  # noqa: B006 - FastAPI copies it
         tag: TagsDep = [],  # noqa: B006
     ) -> JobPage:
-        below = None if cursor is None else int(cursor)
-        found = jobs.listed(store, [kind], limit=limit + 1, below=below, states=state, tags=tag)
+        found = jobs.listed(store, [kind], limit=limit + 1, cursor=cursor, states=state, tags=tag)
         rows, more = paged(found, limit)
         return page.model_validate(
             {plural: [row_of(job, row) for job in rows], "next_cursor": more}

@@ -282,6 +282,13 @@ class SweepCell(AnswerModel):
             "limit of memory.",
         ),
     ] = None
+    lost: Annotated[
+        str | None,
+        Field(
+            exclude_if=is_unknown,
+            description="Why the cell has no times: its process ended each time it was tried.",
+        ),
+    ] = None
 
 
 class SweepAxes(AnswerModel):

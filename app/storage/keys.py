@@ -122,6 +122,11 @@ def is_any_usable(store: Store) -> bool:
         return connection.scalar(select(ApiKeyRow.number).where(*usable).limit(1)) is not None
 
 
+def is_formed(text: str) -> bool:
+    """Tell whether a text may be a key."""
+    return _KEY.fullmatch(text) is not None
+
+
 def of_text(store: Store, text: str) -> ApiKey | None:
     """Return the active key that a text is; None when it is none.
 

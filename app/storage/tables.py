@@ -14,7 +14,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
-#: Numbers of deleted rows are not given again: a cursor is one.
+#: Numbers of deleted rows are not given again: they order rows by age.
 _NUMBERED = {"sqlite_autoincrement": True}
 
 

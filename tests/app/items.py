@@ -20,6 +20,21 @@ def dying(item: int) -> int:
     return item
 
 
+def dying_once(folder: str, item: int) -> tuple[int, int]:
+    """One item kills its process the first time; how often each was begun is in the folder."""
+    times = sum(path.name.startswith(f"{item}-") for path in Path(folder).iterdir())
+    Path(folder, f"{item}-{times}").touch()
+    if item == 3 and not times:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return item, times
+
+
+def deadly(item: int) -> int:
+    """All items kill their process."""
+    os.kill(os.getpid(), signal.SIGKILL)
+    return item
+
+
 def failing(item: int) -> int:
     """All items from the fourth on are errors."""
     if item >= 3:

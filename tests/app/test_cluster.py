@@ -231,6 +231,16 @@ def test_a_lost_worker_costs_a_sweep_its_cells_only(place: Place, local: Service
     assert lasting(found) == lasting(local.post(body, SWEEPS).json())
 
 
+def test_a_killed_process_costs_a_sweep_its_cell_only(place: Place, local: Service) -> None:
+    service, _ = place
+    body = many(service, workers=[2, 4], bandwidths_gbps=[*range(1, 41)], startups_us=[30])
+    job = begin(service, body, SWEEPS)
+    os.kill(at_work_on(place, job), signal.SIGKILL)
+    found = ended(service, job)
+    assert (found["state"], found["attempts"]) == ("succeeded", 1)
+    assert lasting(found) == lasting(local.post(body, SWEEPS).json())
+
+
 def test_another_release_is_not_asked(place: Place) -> None:
     with Client(place.cluster.address, set_as_default=False) as client:
         word, why = client.submit(do_job, b"", "nobody", "0.0").result()
@@ -265,6 +275,9 @@ def test_cells_whose_connection_is_lost(lost: Exception) -> None:
 
     class Asked:
         status = "lost"
+
+        async def exception(self) -> Exception:
+            return lost
 
     def found() -> list[Any]:
         return asyncio.run(results_of(cast("Client", Lost()), [cast("Any", Asked())]))

@@ -10,7 +10,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from app import VERSION
-from app.operations.metrics import Metrics
+from app.operations.metrics import MAX_BYTES, Metrics, bounded
 from tests.app.here import Here, here
 from tests.app.service import Service, two_layers
 from tests.waiting import until
@@ -150,3 +150,23 @@ def test_each_service_counts_for_itself() -> None:
     one.child_died("plan", "x")
     assert b"interlace_job_children_died_total{" in one.render(None)
     assert b"interlace_job_children_died_total{" not in other.render(None)
+
+
+def test_what_is_too_long_leaves_out_its_largest_families() -> None:
+    metrics = Metrics(["plan"])
+    short = metrics.render([])
+    assert bounded(short, len(short)) == short
+    assert b"left_out" not in short
+    for route in range(400):
+        metrics.request_began()
+        metrics.request_ended("GET", f"/v1/route {route}", 200, 0.1, read=1, sent=2)
+    text = metrics.render([("plan", "queued", 7)])
+    assert MAX_BYTES / 4 < len(text) <= MAX_BYTES
+    found = parsed(text.decode())
+    took = "interlace_http_request_duration_seconds"
+    assert value(found, "interlace_metrics_left_out", family=took) == 1
+    assert not any(name.startswith(took) for name, _ in found)
+    requests = [name for name, _ in found if name == "interlace_http_requests_total"]
+    assert len(requests) == 400, "what is there is whole"
+    assert value(found, "interlace_jobs", kind="plan", state="queued") == 7
+    assert len(bounded(text, 1_000)) <= 2_000, "families that are left out are named"

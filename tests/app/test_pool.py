@@ -15,7 +15,7 @@ from app.errors import WorkerDied
 from app.operations.cores import cores
 from app.services.sweeps import parallel as pool
 from app.services.sweeps.parallel import each
-from tests.app.items import dying, endless, failing, late
+from tests.app.items import deadly, dying, dying_once, endless, failing, late
 from tests.app.long import gone
 from tests.app.service import environment
 from tests.waiting import until
@@ -65,9 +65,41 @@ def test_the_cores_are_those_that_may_be_used() -> None:
     assert 1 <= cores() <= (os.cpu_count() or 1)
 
 
-def test_a_process_that_is_killed_is_told() -> None:
-    with pytest.raises(WorkerDied, match="killed, or out of memory"):
-        each(dying, range(20), short_s=0)
+def test_a_process_that_is_killed_costs_what_it_was_at(tmp_path: Path) -> None:
+    done: dict[int, object] = {}
+    told: list[int] = []
+
+    def tell(some: int, _all: int) -> None:
+        told.append(some)
+
+    found = each(
+        partial(dying_once, str(tmp_path)), range(1_024), tell, keep=done.__setitem__, short_s=0
+    )
+    assert found == [(item, int(item == 3)) for item in range(1_024)]
+    assert [done[item] for item in range(1_024)] == found
+    assert told == sorted(told)
+    assert len(list(tmp_path.iterdir())) == 1_025, "one item was begun twice"
+
+
+@pytest.mark.parametrize("most", [1, 2])
+def test_an_item_whose_processes_always_die_is_lost(
+    monkeypatch: pytest.MonkeyPatch, most: int
+) -> None:
+    monkeypatch.setattr(pool, "cores", lambda: most)
+    found = each(dying, range(5), short_s=0)
+    assert found == [0, 1, 2, pool.LostItem("by signal SIGKILL"), 4]
+    assert str(found[3]) == (
+        "Its process ended 4 times before it was done, at last by signal SIGKILL."
+    )
+
+
+def test_where_all_processes_die_it_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(WorkerDied, match="No part of this could be computed"):
+        each(deadly, range(100), short_s=0)
+    monkeypatch.setattr(pool, "_CHILD", "tests.app.no_such_program")
+    with pytest.raises(WorkerDied, match="exit code 1"):
+        each(failing, range(3), short_s=0)
+    monkeypatch.undo()
     assert each(failing, range(3), short_s=0) == [0, 1, 2]  # the next pool is a new one
 
 

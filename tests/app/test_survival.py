@@ -15,13 +15,16 @@ import pytest
 from app.errors import StorageUnavailable
 from app.jobs import leases, queue
 from app.jobs import table as jobs
-from app.jobs.kinds import PLAN
+from app.jobs.kinds import PLAN, SWEEP
 from app.jobs.pool import Pool
 from app.jobs.process import JobProcess
 from app.jobs.queue import NewJob, Room, Submission
-from app.limits import MAX_JOB_ATTEMPTS
+from app.jobs.rows import KEPT
+from app.limits import MAX_CELLS, MAX_JOB_ATTEMPTS
 from app.operations.settings import Settings
+from app.services.sweeps.attempts import kept_cells
 from app.storage.database import Store
+from tests.app.dask_cluster import children_of
 from tests.app.long import busy, gone, highs, needs_proc, search, sweep
 from tests.app.service import Json, Service, running, two_layers
 from tests.waiting import until
@@ -249,6 +252,70 @@ def test_a_child_that_dies_once_is_made_good(lives: Lives) -> None:
     until(lambda: job(service, place)["progress"])
     found = service.client.post(f"{place}/cancel").json()
     assert (found["state"], found["attempts"]) == ("cancelled", 2)
+
+
+def at_cells(service: Service) -> tuple[int, list[int]]:
+    """Return the process of a sweep, and those that compute its cells, once there are some."""
+    found: list[tuple[int, list[int]]] = []
+
+    def some() -> bool:
+        parents = [each for forker in forkers(service) for each in children_of(forker)]
+        found[:] = [(each, cells) for each in parents if (cells := cells_of(each))]
+        return bool(found)
+
+    until(some)
+    return found[0]
+
+
+def cells_of(parent: int) -> list[int]:
+    """Return the processes that compute cells for another."""
+    found = []
+    for each in children_of(parent):
+        with suppress(OSError):
+            if "app.children.items" in Path(f"/proc/{each}/cmdline").read_text():
+                found.append(each)
+    return found
+
+
+def kept(service: Service, place: str) -> int:
+    """Count the cells of a sweep that its next attempt would have."""
+    store = Store(Settings(data_dir=service.log.parent), is_migrated=True)
+    try:
+        number = jobs.get(store, SWEEP, place.rpartition("/")[2]).number
+        return len(kept_cells(jobs.payload(store, number, KEPT), MAX_CELLS))
+    finally:
+        store.close()
+
+
+def test_a_killed_cell_costs_a_sweep_no_attempt(one_worker: Service) -> None:
+    service, body = one_worker, sweep(one_worker, workers=[2, 4], bandwidths_gbps=[*range(1, 31)])
+    expected = service.client.post("/v1/sweeps", json=body, params={"wait": 60}).json()
+    place = begin(service, body | {"seed": 1}, "/v1/sweeps")
+    _, cells = at_cells(service)
+    os.kill(cells[0], signal.SIGKILL)
+    until(lambda: job(service, place)["finished_at"])
+    found = job(service, place)
+    assert (found["state"], found["attempts"]) == ("succeeded", 1), found["error"]
+    assert found["cells"] == expected["cells"]
+
+
+def test_a_sweep_whose_process_is_killed_goes_on_from_its_cells(one_worker: Service) -> None:
+    service = one_worker
+    place = begin(service, sweep(service), "/v1/sweeps")
+    until(lambda: kept(service, place))
+    before = kept(service, place)
+    parent, _ = at_cells(service)
+    os.kill(parent, signal.SIGKILL)
+    until(lambda: job(service, place)["attempts"] == 2)
+
+    def goes_on() -> bool:
+        found = job(service, place)
+        done = (found["progress"] or {}).get("completed")
+        return found["state"] == "running" and done is not None
+
+    until(goes_on)
+    assert job(service, place)["progress"]["completed"] >= before
+    service.client.delete(place)
 
 
 def test_a_job_that_needs_too_much_memory(one_worker: Service) -> None:

@@ -224,6 +224,8 @@ def test_proxies_take_what_servers_take() -> None:
     (most,) = re.findall(r"client_max_body_size (\d+)m;", nginx)
     assert int(most) * 2**20 >= Settings.model_fields["max_body_bytes"].default
     assert nginx.count("{") == nginx.count("}")
+    (tried,) = re.findall(r"^ *proxy_next_upstream (.*);", nginx, re.MULTILINE)
+    assert tried.split() == ["error", "timeout"], "a 503 is an answer, and takes no server out"
     assert "GET uri /readyz" in (DEPLOY / "proxy/haproxy.cfg").read_text("utf-8")
 
 

@@ -1,6 +1,7 @@
 """Many small things on the workers of a Dask cluster: each is a task of its own.
 
-A worker that is lost costs what it was at, no more: Dask does that again elsewhere.
+A worker that is lost costs what it was at, no more: Dask does that again elsewhere. So it is with
+a process of a worker, as :func:`app.services.sweeps.parallel.each` has it.
 """
 
 import asyncio
@@ -9,6 +10,7 @@ import logging
 import pickle
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from itertools import count
 from typing import Any
 
 from distributed import Client, Future, KilledWorker, as_completed
@@ -16,16 +18,21 @@ from distributed.client import ClosedClientError
 
 from app import VERSION
 from app.children.items import value_of
-from app.errors import WorkerDied, WorkersUnavailable
+from app.errors import WorkersUnavailable
+from app.jobs.engines.children import OUTCOME
 from app.jobs.engines.dask import quiet
 from app.jobs.engines.dask_tasks import DIED, do_cell, hold
-from app.services.sweeps.parallel import SHORT_S, Keep, Progress, begun
+from app.services.sweeps.parallel import SHORT_S, Deaths, Keep, LostItem, Progress, begun
 
 #: The scheduler must answer in this time [s]; whoever waits is asked this often whether to go on.
 _PATIENCE_S, _ASK_S = 10.0, 0.1
 
 
 _LOG = logging.getLogger("interlace.jobs")
+
+
+#: The word of what several Dask workers died at.
+_KILLER = "killer"
 
 
 _LOST = "The connection to the Dask scheduler was lost."
@@ -50,8 +57,8 @@ class Cells:
         keep: Keep | None = None,
         short_s: float = SHORT_S,
     ) -> list[Any]:
-        """Return ``work`` of each item, in their order."""
-        results = begun(work, items, progress, keep, short_s)
+        """Return ``work`` of each item, or :class:`LostItem`, in their order."""
+        results: list[Any] = begun(work, items, progress, keep, short_s)
         left = items[len(results) :]
         if not left:
             return results
@@ -95,61 +102,69 @@ class Cells:
         work_id = f"{VERSION}-{hashlib.sha256(work).hexdigest()[:16]}"
         try:
             held = client.submit(hold, work, key=f"interlace-work-{work_id}-{client.id}")
-            futures = {
-                client.submit(
+
+            def sent(place: int, attempt: int = 0) -> Future[Any]:
+                return client.submit(
                     do_cell,
                     held,
                     work_id,
                     self._memory_bytes,
-                    pickle.dumps(item),
-                    key=f"interlace-cell-{client.id}-{i}",
+                    pickle.dumps(items[place]),
+                    key=f"interlace-cell-{client.id}-{place}-{attempt}",
                     pure=False,
-                ): i
-                for i, item in enumerate(items)
-            }
+                )
+
+            futures = {sent(place): place for place in range(len(items))}
         except ClosedClientError as error:
             raise WorkersUnavailable(_LOST) from error
         ended = as_completed(futures, loop=client.loop)  # type: ignore[no-untyped-call]
         values: dict[int, Any] = {}
+        deaths, attempts = Deaths(), count(1)
         while len(values) < len(items):
             tell(len(values))
             await asyncio.sleep(_ASK_S)
             batch = ended.next_batch(block=False)  # type: ignore[no-untyped-call]
-            for future, found in zip(batch, await results_of(client, batch), strict=True):
+            for future, (word, found) in zip(batch, await results_of(client, batch), strict=True):
                 place = futures.pop(future)  # nobody else holds it: the worker forgets it
-                values[place] = _value(*found)
+                if word == DIED:
+                    found = deaths.add(place, found, len(values))  # noqa: PLW2901
+                    if found is None:
+                        again = sent(place, next(attempts))
+                        futures[again] = place
+                        ended.add(again)  # type: ignore[no-untyped-call]
+                        continue
+                values[place] = value_of(found) if word == OUTCOME else found
                 keep(place, values[place])
         tell(len(values))
         return [values[i] for i in range(len(items))]
 
 
-def _value(word: str, found: Any) -> Any:
-    """Return what a task comes to, or raise what it did."""
-    if word == DIED:
-        raise WorkerDied(f"A process that computed a part of this ended {found}. Ask for less.")
-    return value_of(found)
-
-
 async def results_of(client: Client, batch: list[Future[Any]]) -> list[Any]:
-    """Fetch what has ended.
+    """Fetch what has ended; of what several workers died at that it is lost.
 
     Raises
     ------
-    WorkerDied
-        When several workers died at one thing.
     WorkersUnavailable
         When the connection was lost.
     """
     try:
-        return list(await client.gather(batch))  # type: ignore[no-untyped-call]
-    except KilledWorker as error:
-        raise WorkerDied(
-            "Several Dask workers died at the same part of this, the last of them "
-            f"{error.last_worker.address}. Ask for less."
-        ) from error
+        lost = {each: why for each in batch if (why := await _killer(each)) is not None}
+        rest = [each for each in batch if each not in lost]
+        found = dict(zip(rest, await client.gather(rest), strict=True))  # type: ignore[no-untyped-call]
+        return [(_KILLER, lost[each]) if each in lost else found[each] for each in batch]
     except Exception as error:
         if any(each.status == "error" for each in batch):  # a task's own
             raise
         # whatever Dask raises then: it has forgotten what it was asked for
         _LOG.warning("A sweep waits for another connection to Dask: %r", error)
         raise WorkersUnavailable(_LOST) from error
+
+
+async def _killer(future: Future[Any]) -> LostItem | None:
+    """Say of what killed its Dask worker each time that it is lost; None of all else."""
+    if future.status != "error":
+        return None
+    error = await future.exception()  # type: ignore[no-untyped-call]
+    if not isinstance(error, KilledWorker):
+        return None
+    return LostItem(f"with its Dask worker, {error.last_worker.address}")

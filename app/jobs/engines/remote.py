@@ -158,10 +158,11 @@ class Remote:
         """Write what became of a job, or of an attempt."""
         job = at.placed.job
         match outcome:
-            case Succeeded(answer, summary, graph):
+            case Succeeded(answer, summary, graph, is_repeated):
                 if graph is not None:
                     graphs.create(self._store.seen_by(job.caller), graph)
-                leases.succeed(self._store, job, answer, summary, _spent_s(at))
+                spent_s = _spent_s(at)
+                leases.succeed(self._store, job, answer, summary, spent_s, is_repeated=is_repeated)
             case Failed(error, state):
                 leases.fail(self._store, job, error, state, _spent_s(at))
             case _ if at.asked_at is not None:  # it was to end

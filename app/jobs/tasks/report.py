@@ -1,5 +1,6 @@
 """What a job tells while it is done."""
 
+from collections.abc import Callable
 from typing import Protocol
 
 from app.services.drafts import Follower
@@ -10,6 +11,12 @@ class TaskFollower(Follower, Protocol):
 
     def describe(self, name: str, limit_s: float) -> None:
         """Take note of what the request says of the job: its name, its time limit [s]."""
+
+    def draft(self, text_of: Callable[[], str], kept_of: Callable[[], bytes] | None = None) -> None:
+        """Take note of a better answer, as a :class:`Follower` does.
+
+        ``kept_of`` writes what an attempt after this one need not do again.
+        """
 
     def progress(
         self,

@@ -14,5 +14,7 @@ def run(inputs: Inputs, report: TaskFollower) -> Done:
     problem = problem_of(read_body(inputs.body, SweepRequest, inputs.library))
     report.describe(problem.graph.name, problem.request.asked_s)
     tell = partial(report.progress, "cells")
-    answer = sweeps.run(problem, tell, inputs.each, report.draft)
-    return Done(answer.model_dump_json(), {"cells": len(answer.cells)})
+    answer = sweeps.run(problem, tell, inputs.each, report.draft, inputs.kept)
+    is_whole = all(cell.lost is None for cell in answer.cells)
+    summary = {"cells": len(answer.cells)}
+    return Done(answer.model_dump_json(), summary, is_repeated=is_whole)

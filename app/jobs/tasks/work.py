@@ -27,6 +27,8 @@ class Inputs:
         Does the cells of a sweep.
     caller
         Who it is done for.
+    kept
+        What an attempt before has kept of a sweep.
     """
 
     body: bytes
@@ -34,14 +36,19 @@ class Inputs:
     library: Library
     each: Each = each
     caller: Caller | None = None
+    kept: bytes | None = None
 
 
 class Done(NamedTuple):
-    """The answer of a job as JSON text, what a list shows of it, and a graph that is to be kept."""
+    """The answer of a job as JSON text, what a list shows of it, and a graph that is to be kept.
+
+    ``is_repeated`` lets it answer the same content asked again.
+    """
 
     answer: str
     summary: dict[str, Any]
     graph: NewGraph | None = None
+    is_repeated: bool = True
 
 
 #: What does a job of a kind, by reference (:mod:`app.references`): a child imports what it does.

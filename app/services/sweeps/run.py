@@ -2,7 +2,7 @@
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
@@ -25,8 +25,9 @@ from app.schemas.sweeps import (
 from app.services.channels import scaling_notes
 from app.services.executed_programs import assumed_of
 from app.services.graphs import lightened, what_if
+from app.services.sweeps.attempts import kept_cells, lost_cell, lost_summary, written
 from app.services.sweeps.faults import label_of, sweep_faults
-from app.services.sweeps.parallel import SHORT_S, Each, Progress, each
+from app.services.sweeps.parallel import SHORT_S, Each, LostItem, Progress, died, each
 from app.services.sweeps.program_faults import program_sweep_faults
 from app.services.sweeps.programs import memory_summary, program_work
 from app.services.sweeps.views import fastest, middle, speed_of
@@ -50,12 +51,16 @@ def run(
     problem: CheckedRequest[SweepRequest],
     progress: Progress | None = None,
     each: Each = each,
-    draft: Callable[[Callable[[], str]], None] | None = None,
+    draft: Callable[[Callable[[], str], Callable[[], bytes]], None] | None = None,
+    kept: bytes | None = None,
 ) -> SweepAnswer:
     """Compute all cells on all cores, or as ``each`` does, and what follows from them.
 
-    ``draft`` is given what writes the cells that are done as an answer, whenever there is one more,
-    before ``progress`` is told of it; any thread may call that, at any time.
+    ``draft`` is given what writes the cells that are done as an answer, and as an attempt after
+    this one may take them (``kept``), whenever there is one more, before ``progress`` is told of
+    it; any thread may call that, at any time. What is kept is not computed again.
+
+    A cell whose process died each time has no times, and says why.
 
     ``progress`` is told how many cells are done, and how many there are; it may raise to give up.
     Of a small graph the first cells are computed in this thread, where the time limit ends a cell
@@ -69,7 +74,7 @@ def run(
     TimeLimit
         When the cells take longer than the request's limit.
     WorkerDied
-        When a process that computes cells is killed.
+        When no cell can be computed: its processes die each time.
     """
     began, request = time.perf_counter(), problem.request
     changed = what_if(problem.graph, request.changes, "changes")
@@ -85,19 +90,28 @@ def run(
                 f"policies, or for a longer sweep_limit_s (at most {MAX_SWEEP_LIMIT_S:,})."
             )
 
-    done: dict[int, Cell] = {}
+    done, lost = kept_cells(kept, len(asked.points)), dict[int, LostItem]()
+    left = [place for place in range(len(asked.points)) if place not in done]
+    before = len(done)
 
     def answer() -> SweepAnswer:
-        cells = [cell for _, cell in sorted(done.copy().items())]
-        return _answer(problem, asked, cells, time.perf_counter() - began)
+        return _answer(problem, asked, done.copy(), lost.copy(), time.perf_counter() - began)
 
-    def keep(place: int, cell: Cell) -> None:
-        done[place] = cell
-        if draft:
-            draft(lambda: answer().model_dump_json())
+    def keep(at: int, cell: Cell | LostItem) -> None:
+        if isinstance(cell, LostItem):
+            lost[left[at]] = cell
+        else:
+            done[left[at]] = cell
+        if draft and done:
+            draft(lambda: answer().model_dump_json(), lambda: written(done.copy()))
+
+    def tell_all(some: int, _: int) -> None:
+        tell(before + some, len(asked.points))
 
     short_s = SHORT_S if len(problem.graph.ops) <= _SMALL else 0
-    each(asked.work, asked.points, tell, keep=keep, short_s=short_s)
+    each(asked.work, [asked.points[place] for place in left], tell_all, keep=keep, short_s=short_s)
+    if lost and not done:
+        raise died(next(iter(lost.values())))
     return answer()
 
 
@@ -139,10 +153,16 @@ def _asked(problem: CheckedRequest[SweepRequest]) -> _Asked:
 
 
 def _answer(
-    problem: CheckedRequest[SweepRequest], asked: _Asked, cells: Sequence[Cell], runtime_s: float
+    problem: CheckedRequest[SweepRequest],
+    asked: _Asked,
+    done: Mapping[int, Cell],
+    lost: Mapping[int, LostItem],
+    runtime_s: float,
 ) -> SweepAnswer:
     """Answer with all cells, or with those that are done: then no knee is known."""
     request, labels, many = problem.request, asked.labels, len(asked.points)
+    places = sorted(done)
+    cells: Sequence[Cell] = [done[place] for place in places]
     is_whole = len(cells) == many
     limits = sorted(request.memory_limits_bytes)
     programs = [cell for cell in cells if isinstance(cell, ProgramCell)]
@@ -156,12 +176,17 @@ def _answer(
         else knees(cells, labels)
     )
     answered = [_cell_answer(cell, labels) for cell in cells]
-    cut = f"Cut short: {len(cells):,} of {many:,} cells are done, and no knee is known."
+    rows = dict(zip(places, answered, strict=True))
+    for place, why in lost.items():
+        rows[place] = lost_cell(asked.points[place], str(why), answered[0])
+    shown = [rows[place] for place in sorted(rows)]
+    cut = f"Cut short: {len(rows):,} of {many:,} cells are done, and no knee is known."
     is_moved = len(request.points()) > 1 or not programs
     return SweepAnswer(
         name=problem.graph.name,
         summary=[
-            *([] if is_whole else [cut]),
+            *([] if len(rows) == many else [cut]),
+            *lost_summary(lost, many),
             *_searches_cut(cells),
             *(f"With ops changed: {change.said()}." for change in request.changes),
             *_summary(answered, labels, found),
@@ -169,16 +194,16 @@ def _answer(
             *(scaling_notes(asked.graph, request.cluster, speed=True) if is_moved else ()),
         ],
         axes=SweepAxes(
-            workers=sorted({cell.workers for cell in cells}),
-            bandwidths_gbps=list(dict.fromkeys(cell.bandwidth_gbps for cell in cells)),
-            startups_us=sorted({cell.startup_us for cell in cells}),
+            workers=sorted({cell.workers for cell in shown}),
+            bandwidths_gbps=list(dict.fromkeys(cell.bandwidth_gbps for cell in shown)),
+            startups_us=sorted({cell.startup_us for cell in shown}),
             memory_limits_bytes=limits or None,
         ),
         policies=[
             SweepPolicy.of(choice, label=label, barrier=choice.barrier or request.barrier)
             for label, choice in zip(labels, asked.choices, strict=True)
         ],
-        cells=answered,
+        cells=shown,
         cells_asked=many,
         knees=list(found),
         evidence=_least_certain(answered),

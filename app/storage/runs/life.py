@@ -4,10 +4,11 @@ import secrets
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from sqlalchemy import BigInteger, Connection, delete, insert, literal, select
+from sqlalchemy import Connection, delete, insert, select
 
 from app.storage import audit
 from app.storage.clock import now, shifted
+from app.storage.cursors import older
 from app.storage.database import Store
 from app.storage.idempotency import IdempotencyKey, counts_since
 from app.storage.owners import values_of, visible
@@ -75,12 +76,18 @@ def get(store: Store, run_id: str) -> RunRecord:
 
 
 def listed(
-    store: Store, *, limit: int, below: int | None, states: Sequence[str]
+    store: Store, *, limit: int, cursor: str | None, states: Sequence[str]
 ) -> list[RunRecord]:
-    """Return runs, the newest first: with numbers below one, in these states."""
+    """Return runs, the newest first: older than that of a cursor, in these states.
+
+    Raises
+    ------
+    InvalidRequest
+        When that is no cursor (:mod:`app.storage.cursors`).
+    """
     query = light().where(visible(RunRow, store.caller)).order_by(RunRow.number.desc()).limit(limit)
-    if below is not None:
-        query = query.where(RunRow.number < literal(below, BigInteger))
+    if cursor is not None:
+        query = query.where(older(RunRow, cursor, store.caller))
     if states:
         query = query.where(RunRow.state.in_(states))
     with store.reading() as connection:
