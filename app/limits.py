@@ -211,6 +211,8 @@ MAX_FAULTS_LISTED = 100
 
 #: Longest head of a request: its line and its headers [bytes].
 MAX_HEAD_BYTES = 2**16
+#: Most headers of a request.
+MAX_HEADERS = 128
 #: Time for the head of a request, and for what is left of a body after the answer [s].
 MAX_HEAD_S = 20.0
 MAX_REST_S = 5.0

@@ -32,6 +32,7 @@ from app.http.problems import answer
 from app.limits import (
     MAX_HEAD_BYTES,
     MAX_HEAD_S,
+    MAX_HEADERS,
     MAX_REST_S,
     MAX_TINY_CHUNKS,
     MAX_UNREAD_BYTES,
@@ -54,7 +55,10 @@ _REFUSALS = {
     for code, detail in (
         (RefusalCode.NOT_HTTP, "This is not an HTTP/1.1 request."),
         (TemporaryCode.REQUEST_TIMEOUT, f"The head took more than {MAX_HEAD_S:g} s."),
-        (RefusalCode.HEADERS_TOO_LARGE, "The head of the request is longer than 64 KiB."),
+        (
+            RefusalCode.HEADERS_TOO_LARGE,
+            f"The head has more than 64 KiB, or {MAX_HEADERS} headers.",
+        ),
         (
             RefusalCode.TOO_LARGE,
             f"More than {MAX_TINY_CHUNKS:,} chunks must have {MIN_CHUNK_BYTES} bytes on average.",
@@ -192,6 +196,8 @@ class Protocol(HttpToolsProtocol):
         self._told += 1
         if self._is_in_head:
             super().on_header(name, value)
+            if len(self.headers) > MAX_HEADERS:
+                self._stop(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE)
 
     def on_headers_complete(self) -> None:
         """Begin to answer, unless a proxy might read the head differently."""
