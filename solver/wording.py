@@ -1,7 +1,7 @@
 """How a fault is said: values as JSON writes them, rules in words, and which name may be meant."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 #: A value is shown up to so many characters, and names of more are not compared.
@@ -59,3 +59,16 @@ def meant(name: Any, known: Iterable[str]) -> str:
 def must_be(what: str, rule: str, value: Any, known: Iterable[str] = ()) -> str:
     """Say that something is not as a rule wants it; of a name also which of the known is near."""
     return f"{what} must be {rule}, got {shown(value)}.{meant(value, known)}"
+
+
+def larger_than_the_job(groups: Iterable[tuple[str, int]], world: int | None) -> Iterator[str]:
+    """Say which groups, of so many ranks, have more than their job.
+
+    ``world`` are the ranks of the job; None where nobody knows.
+    """
+    for name, ranks in dict.fromkeys(groups):
+        if world is not None and ranks > world:
+            yield (
+                f"Process group {name} has {ranks} ranks, its job {world} (world_size): one of the "
+                "two is wrong. The group's are taken."
+            )

@@ -15,6 +15,7 @@ from app.reading.cluster_faults import (
 )
 from app.reading.fast import read_fast
 from app.reading.graph_faults import checked_graph, readable_faults, readable_graph_faults
+from app.reading.misplaced import refuse_cost_model
 from app.reading.parsing import read_json
 from app.reading.program_faults import order_faults
 from app.reading.references import NOTHING, Library, with_graph
@@ -211,6 +212,7 @@ def problem_of(checked: tuple[Graph | None, Request]) -> CheckedRequest[Request]
 
 def _refuse_misfit(raw: Any, model: type[Request]) -> None:
     """Raise all faults of a body that does not fit the schema."""
+    refuse_cost_model(raw)
     shape: list[Fault] = shape_faults(raw, model)
     if shape:
         raise InvalidRequest(

@@ -18,6 +18,7 @@ from app.limits import (
 )
 from app.reading.compiled_graphs import compiled_request, is_compiled
 from app.reading.graph_faults import check_limits
+from app.reading.misplaced import refuse_cost_model_in
 from app.reading.parsing import read_json
 from app.reading.requests import checked_plain
 from app.reading.unpacking import UnpackedFiles, unpacked_files
@@ -158,6 +159,8 @@ def read_unpacked(files: UnpackedFiles, form: str | None, options: TraceOptions)
     if own is not None:
         refuse_cut(files)
         return own
+    for content in plain if form is None else ():
+        refuse_cost_model_in(content)
     from solver.traces import FORMATS, detect  # noqa: PLC0415 - takes time
 
     name = detect(plain, list(names.values())) if form is None else form

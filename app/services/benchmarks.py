@@ -21,6 +21,7 @@ _PAIR = 2
 _BASES = {
     "shared_bandwidth": "the bandwidth is that of the other kinds",
     "assumed_startup": "the start-up is assumed",
+    "fastest_link": "the bandwidth is that of the fastest link",
 }
 
 #: Where measurements, or a model itself, may stand in a request.

@@ -28,7 +28,7 @@ from solver.calibration.fits import (
     fit_piecewise,
     fit_table,
 )
-from solver.calibration.impossible import impossible, impossible_said
+from solver.calibration.impossible import flat_said, impossible, impossible_said, slow_said
 from solver.calibration.spread import spread_of
 from solver.codes import FaultCode
 from solver.costs import PIECEWISE, TABLE, CostError, PiecewiseCost, cost_of
@@ -71,9 +71,11 @@ def run(request: CostModelRequest) -> CostModelAnswer:
         chosen = best_fit(fits)
         ordered = [chosen, *(fit for fit in fits if fit is not chosen)]
         fitted = [(ALL_REDUCE, fit) for fit in ordered]
+        _refuse_implausible(fitted[:1], workers)
         model = _with_error(_model(request, chosen, workers), [chosen], pools)
     else:
         fitted, refusals = _tables(request, pools), []
+        _refuse_implausible(fitted, workers)
         model = _model_of_kinds(request, fitted, workers)
         model = _with_error(model, [fit for _, fit in fitted], pools)
     return CostModelAnswer(
@@ -167,6 +169,25 @@ def _idle_faults(request: CostModelRequest) -> list[Fault]:
         for field, beside in idle
         if getattr(request, field) != CostModelRequest.model_fields[field].default
     ]
+
+
+def _refuse_implausible(fitted: Sequence[tuple[str, Fit]], workers: int | None) -> None:
+    """Refuse costs that do not grow with bytes, or grow faster than over the slowest network.
+
+    Raises
+    ------
+    InvalidRequest
+        With all that is wrong with the fits, of each kind of collective the one that is taken.
+    """
+    faults = []
+    for kind, fit in fitted:
+        first, last = fit.cost.times(np.array(fit.measured)).tolist()
+        said = (
+            check(fit.measured, last - first, workers, kind) for check in (flat_said, slow_said)
+        )
+        faults += [Fault("", FaultCode.NO_COST, f"{one} {_WHAT_UNITS}") for one in said if one]
+    if faults:
+        raise InvalidRequest(faults)
 
 
 def _tables(request: CostModelRequest, pools: Mapping[str, Samples]) -> list[tuple[str, Fit]]:

@@ -1,7 +1,8 @@
-"""The fastest links that are known: no launch takes less time than they need.
+"""The fastest links that are known, and the slowest: what is beyond is no measurement of a network.
 
-What is above them is no measurement of a network: times of calls on the CPU, bytes of another
-unit. The table is generous, so that nobody's hardware is refused.
+Faster than any are times of calls on the CPU, or bytes of another unit; slower than any are times
+of another unit, or of launches that hung. The limits are generous, so that nobody's hardware is
+refused.
 """
 
 from typing import NamedTuple
@@ -9,6 +10,13 @@ from typing import NamedTuple
 from solver.costs.algorithms.stepwise import ring_effort
 from solver.graph import ALL_REDUCE
 from solver.units import bytes_per_us
+
+#: The bandwidth of the slowest network [Gbit/s]: the 10 Mbit/s that Ethernet began with (IEEE
+#: 802.3). What trains over the Internet sends at ten times as much and more.
+SLOWEST_GBPS = 0.01
+
+#: In 1 ns light goes 0.3 m: nothing comes from one device to another in less [us].
+SHORTEST_LAUNCH_US = 1e-3
 
 
 class FastestLink(NamedTuple):
@@ -56,3 +64,14 @@ def least_us_per_byte(workers: int, kind: str) -> float:
     """
     passes = 1.0 if kind == ALL_REDUCE else ring_effort(workers, kind).passes
     return passes / bytes_per_us(fastest_link(workers).gbps)
+
+
+def most_us_per_byte(workers: int, kind: str) -> float:
+    """Return how long a byte of a launch takes at most, over the slowest network [us].
+
+    Parameters
+    ----------
+    workers, kind
+        As of :func:`least_us_per_byte`; the bytes of any kind pass a link as in a ring.
+    """
+    return ring_effort(workers, kind).passes / bytes_per_us(SLOWEST_GBPS)

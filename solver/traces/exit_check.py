@@ -4,7 +4,8 @@ What cannot be what it says is refused: launches of a library of GPUs that were 
 kernels, collectives without bytes. What does not agree with itself is a warning, and the graph
 keeps why (:class:`solver.graph.RecordedStep`): answers about it claim no gain then. That is a step
 which, simulated as it was recorded, takes another time than it did; a channel or a stream that is
-longer at work than the step; and launches faster than any network, which then tell no cost.
+longer at work than the step; launches faster than any network, which then tell no cost; and
+launches of no time, or costs slower than any network.
 """
 
 import re
@@ -16,7 +17,7 @@ from solver.codes import FaultCode
 from solver.errors import Fault, InvalidTrace
 from solver.graph import COMPUTE, Graph, RecordedStep
 from solver.limits import MAX_UNSOUND, MAX_UNSOUND_CHARACTERS
-from solver.traces.launch_rates import without_impossible
+from solver.traces.launch_rates import implausible_said, without_impossible
 from solver.traces.recorded import recorded_time
 from solver.traces.report import Report
 from solver.traces.sentences import named
@@ -82,7 +83,8 @@ def checked(
     if faults:
         raise InvalidTrace(faults)
     trace, fast = without_impossible(_warning(trace, unsound))
-    wrong = (*unsound, *fast)
+    odd = tuple(implausible_said(trace))
+    trace, wrong = _warning(trace, odd), (*unsound, *fast, *odd)
     if step is None:
         return _keeping(trace, wrong) if wrong else trace
     trace, apart = _simulated(trace, step)

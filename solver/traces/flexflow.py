@@ -3,7 +3,9 @@
 ``node2 [label="{device_id=0|Pool2D_101|Forward|COMP_NODE|simulated_run_time=0.044}"]`` computes,
 ``node234 [label="{device_id=1|Comm from Update to Barrier|Comm|COMM_SEND_RECV_NODE|src_device_id=0|
 dst_device_id=1|comm_size=92928|run_time=8.7e-05}"]`` sends bytes from one device to another, and
-``node2 -> node13;`` is an edge. Times are milliseconds.
+``node2 -> node13;`` is an edge. Times are milliseconds, of compute and of transfers alike: the
+simulator adds them, and has bandwidths in bytes a millisecond. Those of transfers follow from
+latency and bandwidth of the machine model that it was given, and nobody measured them.
 
 All devices are in the graph: a stream each, in the order in which FlexFlow's simulator runs them,
 and a channel for each pair of which one sends to the other.
@@ -12,6 +14,7 @@ References
 ----------
 .. [1] FlexFlow, ``simulator.cc``: a task starts when it is ready and its device is free, those that
        were ready first come first, and every pair of devices has a link.
+.. [2] FlexFlow, ``machine_model.cc``: bandwidths of links are given in GB/s, of 2^20 bytes a ms.
 """
 
 import math
@@ -32,6 +35,7 @@ from solver.traces.report import report_of
 from solver.traces.samples import samples_of
 from solver.traces.sentences import counted
 from solver.traces.trace import Trace, TraceChannel, TraceOptions, as_trace_faults
+from solver.units import bytes_per_us
 
 FORMAT = "flexflow"
 
@@ -49,7 +53,7 @@ _NAME, _PASS, _KIND, _FIELDS = 1, 2, 3, 4
 _MOST_CHANNELS = 16
 
 ASSUMED = (
-    "The times are milliseconds of FlexFlow's simulator, those of transfers bytes by bandwidth.",
+    "The times are milliseconds, as FlexFlow's simulator has them, of compute and of transfers.",
     "The graph has all devices: a stream each, in the order in which the simulator runs them.",
     "A transfer between two devices is a broadcast of as many bytes on a channel of the two.",
 )
@@ -110,7 +114,7 @@ def read(files: Sequence[bytes], options: TraceOptions) -> Trace:
         FORMAT,
         graph,
         dropped=[f"{counted(len(idle), 'transfer')} of 0 bytes: an order alone."] if idle else (),
-        assumed=(*ASSUMED, *_channels_said(channels)),
+        assumed=(*ASSUMED, *_modelled_said(sent), *_channels_said(channels)),
         measured_us=length * 1000,
     )
     samples = tuple(
@@ -197,6 +201,17 @@ def _channels(tasks: Sequence[_Task]) -> dict[tuple[str, str | None], str]:
     if len({origin for origin, _ in links}) <= _MOST_CHANNELS:
         return {link: f"from {link[0]}" for link in links}
     return dict.fromkeys(links, NETWORK)
+
+
+def _modelled_said(sent: Sequence[_Task]) -> Iterator[str]:
+    """Say which bandwidth the machine model has: that of the largest transfer."""
+    largest = max(sent, key=lambda task: task.bytes, default=None)
+    if largest is not None and largest.time:
+        rate = largest.bytes / largest.time
+        yield (
+            "Times of transfers are those of the machine model that FlexFlow was given, not of a "
+            f"network: {rate:.4g} bytes a ms ({rate / 1000 / bytes_per_us(1.0):,.0f} Gbit/s)."
+        )
 
 
 def _channels_said(channels: Mapping[tuple[str, str | None], str]) -> Iterator[str]:

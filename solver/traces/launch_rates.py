@@ -1,9 +1,15 @@
-"""Recorded launches against what a network can carry: what is faster tells no cost."""
+"""Recorded launches against what networks can carry: what is faster tells no cost."""
 
+from collections.abc import Iterator
 from dataclasses import replace
 
-from solver.calibration.impossible import impossible, impossible_said
+from solver.calibration.channels import fit_channel, usable
+from solver.calibration.impossible import impossible, impossible_said, slow_said, too_soon_said
+from solver.limits import MAX_WORKERS
 from solver.traces.trace import Trace
+
+#: Ranks that are taken where none are said.
+_PAIR = 2
 
 
 def without_impossible(trace: Trace) -> tuple[Trace, tuple[str, ...]]:
@@ -22,9 +28,7 @@ def without_impossible(trace: Trace) -> tuple[Trace, tuple[str, ...]]:
     O(n) for n samples.
     """
     workers = {channel.name: channel.workers for channel in trace.channels}
-    groups: dict[tuple[str, str], list[tuple[int, float]]] = {}
-    for one in trace.samples:
-        groups.setdefault((one.channel, one.kind), []).append((one.bytes, one.time_us))
+    groups = {(channel, kind): some for channel, kind, some in _grouped(trace)}
     said = {
         (channel, kind): f"Channel {channel}: {impossible_said(some, shared, kind)} No cost is "
         "given."
@@ -38,3 +42,36 @@ def without_impossible(trace: Trace) -> tuple[Trace, tuple[str, ...]]:
     warnings = tuple(said.values())
     report = replace(trace.report, warnings=(*trace.report.warnings, *warnings))
     return replace(trace, samples=kept, report=report), warnings
+
+
+def implausible_said(trace: Trace) -> Iterator[str]:
+    """Say which launches take no time at all, and which channels are slower than any network.
+
+    Their costs stay: single launches may be odd, and a slow network is not impossible.
+
+    Notes
+    -----
+    O(n log n) for n samples.
+    """
+    workers = {channel.name: channel.workers for channel in trace.channels}
+    channels: dict[str, dict[str, list[tuple[int, float]]]] = {}
+    for channel, kind, some in _grouped(trace):
+        if said := too_soon_said(some, kind):
+            yield f"Channel {channel}: {said}"
+        if fitted := usable(some):
+            channels.setdefault(channel, {})[kind] = fitted
+    for channel, kinds in channels.items():
+        count = min(workers.get(channel) or _PAIR, MAX_WORKERS)
+        for fit in fit_channel(kinds, count) if count > 1 else ():
+            span = (0, fit.measured[1])
+            if said := slow_said(span, fit.line.us_per_byte * span[1], count, fit.kind):
+                yield f"Channel {channel}: {said}"
+
+
+def _grouped(trace: Trace) -> Iterator[tuple[str, str, list[tuple[int, float]]]]:
+    """Yield bytes and times of the launches of each kind on each channel."""
+    groups: dict[tuple[str, str], list[tuple[int, float]]] = {}
+    for one in trace.samples:
+        groups.setdefault((one.channel, one.kind), []).append((one.bytes, one.time_us))
+    for (channel, kind), some in groups.items():
+        yield channel, kind, some

@@ -74,6 +74,45 @@ def test_launches_of_one_size_have_an_assumed_startup() -> None:
     )
 
 
+def dump_of_sizes(ms: list[float]) -> str:
+    """One of three sizes, from 1 to 100 MB, with the time of each."""
+    sizes = (262_144, 2_621_440, 26_214_400)
+    entries = [entry(dims=(size,), ms=time) for size, time in zip(sizes, ms, strict=True)]
+    hung = entry(dims=sizes[:1], ms=None, state="started")
+    return json.dumps(dumped(*entries * 4, hung, world_size=2))
+
+
+@pytest.mark.parametrize(
+    ("ms", "said"),
+    [
+        (
+            [2.51] * 3,
+            "for 1,048,576 bytes as for 104,857,600: a byte would cost as good as nothing",
+        ),  # hung
+        ([2.51, 2.51, 2.52], "no bandwidth follows"),  # by 10 us: 80,000 Gbit/s
+        ([4e3, 4e4, 4e5], "Gbit/s, less than the 0.01 Gbit/s of the slowest network"),
+    ],
+)
+def test_a_cost_that_no_network_has_is_refused(ms: list[float], said: str) -> None:
+    for text in (dump_of_sizes(ms), dump_of_sizes(ms).replace("all_reduce", "all_to_all")):
+        with pytest.raises(InvalidRequest) as refused:
+            ask(text)
+        (fault,) = refused.value.faults
+        assert (fault.code, said in fault.detail) == ("no_cost", True)
+
+
+def test_a_slow_network_is_none_that_hangs() -> None:
+    """Of 20 Mbit/s: 42 s for 100 MB."""
+    answer = ask(dump_of_sizes([420, 4_195, 41_943]))
+    assert answer.model.us_per_byte == pytest.approx(0.4, rel=1e-3)
+
+
+def test_launches_of_one_size_that_are_fast_have_the_fastest_link() -> None:
+    answer = ask(json.dumps(dumped(*[entry(dims=(26_214_400,), ms=0.06)] * 4, world_size=2)))
+    assert answer.model.us_per_byte == pytest.approx(8 / 14.4e6, rel=1e-3)
+    assert "the bandwidth is that of the fastest link" in " ".join(answer.notes)
+
+
 def test_dumps_of_several_ranks_are_one_log() -> None:
     """Rank 1 is late: the times of rank 0 hold its wait."""
     dumps = [

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from app import VERSION
+from app.operations.metrics import Metrics
 from app.operations.settings import Settings
 from tests.docs.blocks import ROOT
 
@@ -120,11 +121,49 @@ def test_values_of_settings_are_taken() -> None:
     (secret,) = objects("Secret")
     for app in pods():
         for name, each in variables(app).items():
-            if "valueFrom" in each:
+            if "secretKeyRef" in each.get("valueFrom", {}):
                 assert each["valueFrom"]["secretKeyRef"]["key"] in secret["stringData"]
-            value = each.get("value") or secret["stringData"][name]
             if name in SETTINGS:
+                value = each.get("value") or secret["stringData"][name]
                 Settings(**{name.removeprefix("INTERLACE_").lower(): value})
+
+
+def test_the_ingress_and_prometheus_are_let_in_by_the_names_they_use() -> None:
+    (ingress,) = objects("Ingress")
+    hosts = variables("interlace")["INTERLACE_ALLOWED_HOSTS"]["value"].split(",")
+    for rule in ingress["spec"]["rules"]:
+        assert rule["host"] in hosts
+        for path in rule["http"]["paths"]:
+            asked = path["backend"]["service"]
+            named = {each["name"] for each in services()[asked["name"]]["ports"]}
+            assert asked["port"]["name"] in named
+    names = {name for each in ingress["spec"]["tls"] for name in each["hosts"]}
+    assert names == {rule["host"] for rule in ingress["spec"]["rules"]}
+    most = ingress["metadata"]["annotations"]["nginx.ingress.kubernetes.io/proxy-body-size"]
+    assert int(most.removesuffix("m")) * 2**20 >= Settings.model_fields["max_body_bytes"].default
+    # Prometheus calls a pod by its address
+    address = variables("interlace")["POD_IP"]["valueFrom"]["fieldRef"]["fieldPath"]
+    assert (address, hosts[-1]) == ("status.podIP", "$(POD_IP)")
+
+
+def test_what_is_monitored_is_there() -> None:
+    monitor, scaled = (
+        each
+        for name in ("service-monitor.yaml", "autoscaling.yaml")
+        for each in read(DEPLOY / "kubernetes/monitoring" / name)
+    )
+    labels = monitor["spec"]["selector"]["matchLabels"].items()
+    (service,) = (
+        each for each in objects("Service") if labels <= each["metadata"].get("labels", {}).items()
+    )
+    (endpoint,) = monitor["spec"]["endpoints"]
+    assert endpoint["port"] in {each["name"] for each in service["spec"]["ports"]}
+    assert scaled["spec"]["scaleTargetRef"]["name"] in pods()
+    (trigger,) = scaled["spec"]["triggers"]
+    told = Metrics(["plan"]).render([("plan", "queued", 3)]).decode()
+    ((labels_of, metric),) = re.findall(r"by \(([\w, ]+)\) \((\w+)", trigger["metadata"]["query"])
+    assert f'{metric}{{kind="plan",state="queued"}} 3.0' in told
+    assert labels_of == "kind, state"
 
 
 def test_workers_have_room_for_a_job() -> None:

@@ -151,6 +151,30 @@ def test_launches_faster_than_any_link_tell_no_cost(samples, workers, left):
     assert all("No cost is given" in one for one in said)
 
 
+@pytest.mark.parametrize(
+    ("kind", "sizes", "us_per_byte", "workers", "said"),
+    [
+        ("all_reduce", (10**6, 2 * 10**6), 4.4, 2, "all_reduce comes out as 0.0018 Gbit/s"),
+        ("all_gather", (10**6, 2 * 10**6), 4.4, 8, "all_gather comes out as 0.0016 Gbit/s"),
+        ("all_reduce", (10**6,), 4.4, None, "0.0018 Gbit/s, less than the 0.01 Gbit/s"),
+        ("all_reduce", (10**6, 2 * 10**6), 0.4, 2, ""),  # 0.02 Gbit/s
+        ("all_reduce", (50, 100), 4.4, 2, ""),  # by 0.44 ms: launches wait so long
+        ("all_reduce", (10**6, 2 * 10**6), 4.4, 1, ""),  # one worker sends nothing
+        ("all_reduce", (1, 1, 400), 2e-4, 2, "2 of 3 launches of all_reduce take less than 1 ns"),
+        ("all_reduce", (10, 100, 400), 2e-4, 2, ""),
+    ],
+)
+def test_costs_that_no_network_has_take_the_gain(kind, sizes, us_per_byte, workers, said):
+    samples = tuple(Sample("network", kind, size, size * us_per_byte) for size in sizes)
+    channels = (TraceChannel("network", workers, "by hand"),)
+    found = checked(replace(trace(), channels=channels, samples=samples))
+    assert found.samples == samples  # they have their cost all the same
+    assert len(found.report.warnings) == bool(said)
+    assert all(one.startswith("Channel network: ") for one in found.report.warnings)
+    assert said in "".join(found.report.warnings)
+    assert (found.graph.recorded or RecordedStep()).unsound == found.report.warnings
+
+
 def test_what_is_wrong_without_a_graph_is_a_warning_all_the_same():
     found = checked(replace(trace(), graph=None, samples=(FAST,)), unsound=["The clock stood."])
     assert (found.graph, found.samples) == (None, ())

@@ -88,6 +88,10 @@ def test_the_real_graph():
     assert (kinds.count("compute"), kinds.count(BROADCAST)) == (128, 112)
     assert trace.report.collectives == {BROADCAST: Total(112, 1_371_172_592)}
     assert trace.report.measured_us == trace.report.recorded_us
+    said = "FlexFlow was given, not of a network: 1.074e+09 bytes a ms (8,590 Gbit/s)."
+    assert said in " ".join(trace.report.assumed)
+    assert len(trace.graph.recorded.unsound) == 6  # of 40 and of 256 bytes, on these links
+    assert all("take less than 1 ns" in said for said in trace.graph.recorded.unsound)
 
 
 @pytest.mark.parametrize(

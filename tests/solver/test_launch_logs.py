@@ -503,6 +503,37 @@ def test_imb_runs_with_two_and_more_processes():
     assert told(text, workers=2) == [("all_reduce", 2, ((8, 2.0),))]
 
 
+TIMEOUT = 'time-out.; Time limit (secs_per_sample * msg_sizes_list_len) is over; use "-time X"'
+
+
+@pytest.mark.parametrize(
+    ("row", "why"),
+    [
+        (f"      4194304           20         {TIMEOUT}", "not measured, time-out"),
+        (f"      4194304     {TIMEOUT}", "not measured, time-out"),
+        ("[0]   4194304     TIMEOUT", "not measured, timeout"),
+        ("      4194304     int-overflow.; The production rank*size", "not measured, int-overflow"),
+        ("      4194304     out-of-mem.; Needed X= 8.000 GB", "not measured, out-of-mem"),
+        ("      4194304     *****", "garbled"),
+        ("# All processes entering MPI_Finalize", None),
+    ],
+)
+def test_rows_that_imb_gave_up_are_noted(row, why):
+    table = mpi_table("Allreduce", IMB_ROWS)
+    (run,) = read_runs(f"{table.rstrip()}\n{row}\n", None, None)
+    assert run.samples == told(table)[0][2]
+    notes = [] if why is None else [f"Line 7 left out: {why}."]
+    assert list(run.notes) == notes
+
+
+@pytest.mark.parametrize(("ranks", "count"), [("[0, 1, 2, 3, 4, 5, 6, 7]", 1), ("[0, 1]", 0)])
+def test_a_group_is_no_larger_than_its_job(ranks, count):
+    text = json.dumps(dumped(entry(), ranks=ranks, world_size=4))
+    (run,) = read_runs(text, None, None)
+    said = "Process group 0 has 8 ranks, its job 4 (world_size): one of the two is wrong."
+    assert sum(said in note for note in run.notes) == count
+
+
 def test_what_does_not_block_takes_its_pure_time():
     names = "t_ovrl[usec] t_pure[usec]  t_CPU[usec]   overlap[%]      defects"
     rows = [(8, 9.5, 5.5, 4, 50, "0.00"), (16, 9.5, 6.5, 4, 50, "3.00"), (0, 1, 1, 1, 1, "0")]

@@ -34,6 +34,26 @@ def faults(*files):
     return [(fault.pointer, fault.code) for fault in caught.value.faults]
 
 
+@pytest.mark.parametrize(
+    ("column", "value", "said"),
+    [
+        ("end", "'?'", "'gemm': kernels without a time, or with one below 0, count as 0 us."),
+        ("end", "start - 1000", "'gemm': kernels without a time, or with one below 0"),
+        ("start", "'?'", "1 kernel left out, without a name, a start or a place"),
+        ("streamId", "'?'", "1 kernel left out, without a name, a start or a place"),
+    ],
+)
+def test_kernels_of_bad_times_are_said_and_take_the_gain(column, value, said):
+    """SQLite has text in a column of numbers, too."""
+    export = step(Export())
+    table = "CUPTI_ACTIVITY_KIND_KERNEL"
+    export.connection.execute(f"UPDATE {table} SET {column} = {value} WHERE correlationId = 103")
+    trace = read(export.bytes)
+    assert said in trace.graph.recorded.unsound[0]
+    assert trace.graph.recorded.unsound[0] in trace.report.warnings
+    assert not any("kernel" in one for one in read(step(Export()).bytes).report.warnings)
+
+
 def test_a_step_by_hand():
     export = step(Export().range("ncclCommInitRankConfig", -10, -5, made(4, 0)))
     trace = read(step(export, 100, 2, sizes=(100, 300)).bytes, step=0)

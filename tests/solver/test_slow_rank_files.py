@@ -160,6 +160,14 @@ def test_pickles_are_read_as_their_json():
     assert read_trace([pickled(file) for file in files]) == read_trace(files)
 
 
+def test_a_group_of_a_dump_is_no_larger_than_its_job():
+    config = {"0": {"name": "0", "desc": "default_pg", "ranks": "[0, 1, 2, 3, 4, 5, 6, 7]"}}
+    for world, count in ((4, 1), ("4", 1), (8, 0), ({}, 0), (None, 0)):
+        warnings = read_trace([dumped(pg_config=config, world_size=world)]).report.warnings
+        said = "Process group 0 has 8 ranks, its job 4 (world_size): one of the two is wrong."
+        assert sum(said in one for one in warnings) == count
+
+
 def test_launches_without_a_number_are_none_of_several_ranks():
     files = [dumped({"collective_seq_id": None}, rank=rank) for rank in range(2)]
     assert of_files(files) is None

@@ -16,8 +16,19 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from solver.calibration.measurements.lines import figure, is_count, lines_of, without_prefix
-from solver.calibration.measurements.readings import Measurements, Reading, samples_of
+from solver.calibration.measurements.lines import (
+    figure,
+    is_count,
+    lines_of,
+    untagged,
+    without_prefix,
+)
+from solver.calibration.measurements.readings import (
+    Measurements,
+    Reading,
+    garbled_row,
+    samples_of,
+)
 from solver.codes import FaultCode
 from solver.errors import Fault, InvalidMeasurements
 from solver.graph import ALL_GATHER, ALL_REDUCE, ALL_TO_ALL, BROADCAST, REDUCE_SCATTER
@@ -43,6 +54,12 @@ _PROCESSES = re.compile(r"#processes\s*[=:]\s*(\d{1,9})(?!\d)", re.ASCII)
 
 
 _BUFFERS = re.compile(r"\bbuf_count:\s*(\d{1,9})(?!\d)", re.ASCII)
+
+
+#: Rows that IMB gave up, or left out: ``4194304  20  time-out.; Time limit ...``.
+_STOPPED = re.compile(
+    r"(?:^|\s)(\d{1,25})\s.*?\b(time-?_?out|out-of-mem|int-overflow)\b", re.IGNORECASE | re.ASCII
+)
 
 
 #: Columns that hold the time of a launch, the best first.
@@ -91,8 +108,8 @@ class _Section:
 def read(text: str) -> tuple[Measurements, ...]:
     """Read the tables of several benchmarks, each with its number of processes.
 
-    Rows of 0 bytes or without a time are left out and noted, and benchmarks that are no collective
-    of graphs, or ran in several groups at once (``Multi-``).
+    Rows of 0 bytes or without a time, as after a time-out, are left out and noted, and benchmarks
+    that are no collective of graphs, or ran in several groups at once (``Multi-``).
 
     Raises
     ------
@@ -164,7 +181,11 @@ def _sections(text: str) -> Iterator[_Section]:
 
 
 def _readings(number: int, line: str, names: list[str]) -> Iterator[Reading]:
-    """List the time of a row; nothing of a line that is none."""
+    """List the time of a row, or why it has none; nothing of a line that is none."""
+    if stopped := _STOPPED.search(untagged(line)):
+        what = f"not measured, {stopped[2].lower()}"
+        yield Reading(number, float(stopped[1]), None, left_out=what)
+        return
     for cells in without_prefix(line):
         if len(cells) > 1 and is_count(cells[0]) and is_count(cells[1]):
             row = dict(zip(names, cells, strict=False))
@@ -174,6 +195,7 @@ def _readings(number: int, line: str, names: list[str]) -> Iterator[Reading]:
             why = "defects" if failed else None
             yield Reading(number, float(cells[0]), next(times, None), left_out=why)
             return
+    yield from garbled_row(number, line)
 
 
 def _several(number: int, what: str) -> InvalidMeasurements:

@@ -15,6 +15,7 @@ from solver.traces.chrome import decode
 from solver.traces.cut_files import CutFile
 from solver.traces.kineto.communication_kernels import kind_in
 from solver.traces.kineto.groups import ProcessGroup, groups_of, plain
+from solver.wording import larger_than_the_job
 
 _TRANSFER = re.compile(r"(send|recv) (\d{1,7})(->|<-)(\d{1,7})")
 _NS = 1e3
@@ -83,6 +84,8 @@ class FlightDump(NamedTuple):
         Launches that did not complete, or have no times.
     cut
         Where the file ends, a sentence; None of a whole one.
+    larger
+        Process groups that have more ranks than their job, a sentence each.
     """
 
     rank: int | None
@@ -90,6 +93,7 @@ class FlightDump(NamedTuple):
     is_whole: bool
     left_out: int
     cut: str | None = None
+    larger: tuple[str, ...] = ()
 
 
 def dump_of(content: bytes, place: str, base_ns: int | None = None) -> tuple[FlightDump, int]:
@@ -123,6 +127,9 @@ def dump_of(content: bytes, place: str, base_ns: int | None = None) -> tuple[Fli
     entries = sorted(
         (_entry_of(entry, groups, base_ns) for entry in timed), key=lambda one: one.start
     )
+    sizes = [(group.name, group.workers) for group in groups.values() if group.workers]
+    told = str(raw.world_size)
+    world = int(told) if told.isdecimal() and len(told) < 8 else None  # noqa: PLR2004
     rank = str(raw.rank)
     first = min((entry.record_id or 0 for entry in raw.entries), default=0)
     dump = FlightDump(
@@ -131,6 +138,7 @@ def dump_of(content: bytes, place: str, base_ns: int | None = None) -> tuple[Fli
         first == 0,
         len(raw.entries) - len(timed),
         cut.said if cut else None,
+        tuple(larger_than_the_job(sizes, world)),
     )
     return dump, base_ns
 

@@ -92,7 +92,11 @@ def read(files: Sequence[bytes], options: TraceOptions) -> Trace:
                 for i, dump in enumerate(dumps, 1)
                 if dump.cut
             ],
-            warnings=[_NO_GRAPH, *warned],
+            warnings=[
+                _NO_GRAPH,
+                *warned,
+                *dict.fromkeys(said for dump in dumps for said in dump.larger),
+            ],
             arrivals=report,
         ),
     )

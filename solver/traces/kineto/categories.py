@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 
 from solver.traces.kineto.events import KinetoEvent
-from solver.traces.sentences import named
+from solver.traces.sentences import counted, named
 
 #: Work of a GPU.
 GPU = {"kernel", "gpu_memcpy", "gpu_memset", "memcpy", "memset"}
@@ -38,5 +38,14 @@ def untimed_said(events: Iterable[KinetoEvent]) -> Iterator[str]:
     if names:
         yield (
             f"{named(names)}: kernels without a time, or with one below 0, count as 0 us. The step "
+            "and the costs lack what they took."
+        )
+
+
+def unplaced_said(count: int) -> Iterator[str]:
+    """Say how many kernels of a file are left out, since they do not say what, when or where."""
+    if count:
+        yield (
+            f"{counted(count, 'kernel')} left out, without a name, a start or a place: the step "
             "and the costs lack what they took."
         )

@@ -10,6 +10,7 @@ from solver.traces.kineto.recording import RankRecording, RecordedCollective
 from solver.traces.kineto.sized_collectives import WORLD
 from solver.traces.kineto.steps import ProfiledStep
 from solver.traces.trace import TraceChannel
+from solver.wording import larger_than_the_job
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +130,10 @@ def _apart(keys: Sequence[_Key], collectives: Sequence[RecordedCollective]) -> l
 
 
 def group_sizes_said(recording: RankRecording, steps: Sequence[ProfiledStep]) -> list[str]:
-    """Say which groups have other sizes beside their collectives than in the trace's list."""
+    """Say which groups have other sizes beside their collectives than in the trace's list.
+
+    And which are larger than their job, whichever of the two is wrong.
+    """
     listed = {group.name: group for group in recording.groups if group.workers}
     said = [
         f"Process group {_said(listed[group.name])} has {listed[group.name].workers} ranks in the "
@@ -140,6 +144,9 @@ def group_sizes_said(recording: RankRecording, steps: Sequence[ProfiledStep]) ->
         and group.name in listed
         and group.workers not in {None, listed[group.name].workers}
     ]
+    beside = [group for step in steps for one in step.collectives if (group := written_group(one))]
+    sizes = [(_said(g), g.workers) for g in (*recording.groups, *beside) if g.workers]
+    said += larger_than_the_job(sizes, recording.workers)
     return list(dict.fromkeys(said))
 
 

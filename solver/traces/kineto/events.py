@@ -74,11 +74,14 @@ class KinetoFile(NamedTuple):
         What it says of its job.
     cut
         How it was cut off; None where it was not.
+    unplaced
+        How many kernels are not among the events, since they lack a name or a time.
     """
 
     events: list[KinetoEvent]
     job: Distributed
     cut: CutFile | None
+    unplaced: int = 0
 
 
 def parse(content: bytes, place: str) -> KinetoFile:
@@ -104,4 +107,7 @@ def parse(content: bytes, place: str) -> KinetoFile:
     for fault in late(events, head):
         raise InvalidTrace([fault])
     whole = [e for e in events if e.ph == "X" and e.name is not None and e.ts is not None]
-    return KinetoFile(whole, job, None if cut and cut.is_list_alone else cut)
+    unplaced = sum(
+        e.ph == "X" and e.cat == "kernel" and (e.name is None or e.ts is None) for e in events
+    )
+    return KinetoFile(whole, job, None if cut and cut.is_list_alone else cut, unplaced)

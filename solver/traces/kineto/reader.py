@@ -14,8 +14,9 @@ from solver.traces.cut_files import whole_steps
 from solver.traces.exit_check import TraceStep, checked, is_kernel
 from solver.traces.files import beginning, places_of
 from solver.traces.kineto.arrivals import RankFile, arrivals_of
-from solver.traces.kineto.categories import foreign_said, untimed_said
+from solver.traces.kineto.categories import foreign_said, unplaced_said, untimed_said
 from solver.traces.kineto.channels import group_sizes_said, name_channels
+from solver.traces.kineto.clocks import contradictions, overlapping_said
 from solver.traces.kineto.comparison import (
     RankComparison,
     comparison_said,
@@ -70,7 +71,8 @@ class _Rank:
     number: int | None
     cut: tuple[str, ...]
     foreign: str
-    untimed: tuple[str, ...]
+    odd: tuple[str, ...]
+    unsound: tuple[str, ...]
 
 
 def read(files: Sequence[bytes], options: TraceOptions) -> Trace:
@@ -125,6 +127,8 @@ def read(files: Sequence[bytes], options: TraceOptions) -> Trace:
             *notes,
             *unread_said(rank.recording),
             *group_sizes_said(rank.recording, [step]),
+            *dict.fromkeys(said for each in ranks for said in each.odd),
+            *overlapping_said(rank.steps),
             *warnings(rank.recording, channels, len(files)),
         ),
         unsized=total_unsized(
@@ -142,7 +146,7 @@ def read(files: Sequence[bytes], options: TraceOptions) -> Trace:
         trace,
         TraceStep(explain, ran),
         on_host=_on_host(rank.recording),
-        unsound=tuple(dict.fromkeys(said for each in ranks for said in each.untimed)),
+        unsound=tuple(dict.fromkeys(said for each in ranks for said in each.unsound)),
     )
 
 
@@ -153,13 +157,18 @@ def _on_host(recording: RankRecording) -> tuple[str, ...]:
 
 
 def _rank(content: bytes, place: str) -> _Rank:
-    events, job, cut = parse(content, place)
+    events, job, cut, unplaced = parse(content, place)
     recording = recording_of(events, job)
     split, outside = steps(recording)
     said: list[str] = []
     if cut is not None:
         split, said = whole_steps(split, [step.end for step in split], cut, last_start(events))
     channels = name_channels(recording, split)
+    shortest = min((step.length for step in split), default=0.0)
+    odd: list[str] = []
+    unsound = [*unplaced_said(unplaced), *untimed_said(events)]
+    for one in contradictions(events):
+        (unsound if one.is_much(shortest) else odd).append(one.said)
     return _Rank(
         recording,
         split,
@@ -168,7 +177,8 @@ def _rank(content: bytes, place: str) -> _Rank:
         job.rank,
         tuple(said),
         foreign_said(events),
-        tuple(untimed_said(events)),
+        tuple(odd),
+        tuple(unsound),
     )
 
 

@@ -143,7 +143,10 @@ class _ExportRows:
 
     def __init__(self, database: Database) -> None:
         names = texts(database)
-        self.kernels = sorted(kernels(database, names), key=attrgetter("start"))
+        rows = list(kernels(database, names))
+        self.kernels = sorted((row for row in rows if row), key=attrgetter("start"))
+        #: Rows of what ran on GPUs that do not tell when or where.
+        self.lost = rows.count(None)
         launched = {kernel.correlation for kernel in self.kernels}
         self._calls: dict[tuple[int, int], Range] = {}
         self._ranges: dict[int, list[Range]] = {}
@@ -171,6 +174,7 @@ class _ExportRows:
         ]
         events += [_event(f"ProfilerStep#{number}", _NOTE, one) for number, one in steps]
         events += _ops(own)
+        events += [{"ph": "X", "cat": "kernel"}] * self.lost  # for the reader to count
         content: dict[str, Any] = {"traceEvents": events}
         number = None
         if nccl.rank is not None:
@@ -226,7 +230,7 @@ def _kernel(kernel: Kernel, carried: KernelLoad | None) -> dict[str, Any]:
         "pid": kernel.device,
         "tid": kernel.stream,
         "ts": kernel.start,
-        "dur": max(kernel.end - kernel.start, 0.0),
+        "dur": None if kernel.end is None else kernel.end - kernel.start,
         "args": args,
     }
 

@@ -31,7 +31,7 @@ class Kernel(NamedTuple):
     name, category
         As PyTorch's profiler has them.
     start, end
-        When it ran.
+        When it ran; None of an end that the file does not tell.
     process, device, stream
         Where; the process is None in exports that do not tell it.
     correlation
@@ -41,7 +41,7 @@ class Kernel(NamedTuple):
     name: str
     category: str
     start: float
-    end: float
+    end: float | None
     process: int | None
     device: int
     stream: int
@@ -84,8 +84,8 @@ def texts(database: Database) -> dict[int, str]:
     return {key: value for key, value in rows if isinstance(value, str)}
 
 
-def kernels(database: Database, names: dict[int, str]) -> Iterator[Kernel]:
-    """Yield what ran on GPUs; rows that have no times or no place are passed over."""
+def kernels(database: Database, names: dict[int, str]) -> Iterator[Kernel | None]:
+    """Yield what ran on GPUs; None for a row that does not tell when it began, or where."""
     columns = ("start", "end", "globalPid", "deviceId", "streamId", "correlationId")
     for table, category, named in (
         (KERNELS, "kernel", ("demangledName", "shortName")),
@@ -94,11 +94,13 @@ def kernels(database: Database, names: dict[int, str]) -> Iterator[Kernel]:
     ):
         for row in database.rows(table, (*columns, *named)):
             start, end, process, *place = row[: len(columns)]
-            if not all(map(_is_number, (start, end, *place))):
+            if not all(map(_is_number, (start, *place))):
+                yield None
                 continue
             name = _name(category, row[len(columns) :], names)
             own = process >> _THREAD_BITS if _is_number(process) else None
-            yield Kernel(name, category, start / 1000, end / 1000, own, *place)
+            over = end / 1000 if _is_number(end) else None
+            yield Kernel(name, category, start / 1000, over, own, *place)
 
 
 def _name(category: str, written: tuple[Any, ...], names: dict[int, str]) -> str:

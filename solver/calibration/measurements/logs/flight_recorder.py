@@ -36,6 +36,7 @@ from solver.flight_recorder.dump import SIGNS, Dump, DumpEntry, dump_in, word
 from solver.flight_recorder.pickled import BEGINS, unpickled
 from solver.graph import ALL_GATHER, ALL_REDUCE, ALL_TO_ALL, BROADCAST, REDUCE_SCATTER
 from solver.limits import MAX_WORKERS
+from solver.wording import larger_than_the_job
 
 FORMAT = "flight_recorder"
 
@@ -114,7 +115,12 @@ def read(text: str) -> tuple[Measurements, ...]:
     if not launches or any(isinstance(row, Fault) for row in left):
         samples_of(left, "Record")
     alike = shared(launches)
-    notes = (*filter(None, (said for _, said in parts)), *_notes_of(left), *alike.notes)
+    notes = (
+        *filter(None, (said for _, said in parts)),
+        *_notes_of(left),
+        *alike.notes,
+        *dict.fromkeys(said for dump in dumps for said in _larger_said(dump)),
+    )
     rows: dict[tuple[str | None, int | None], list[Reading]] = {}
     for one in alike.launches:
         rows.setdefault(one.run, []).append(one.reading)
@@ -201,6 +207,11 @@ def _sizes(groups: Mapping[str, Mapping[str, Any]]) -> Iterator[tuple[str, int]]
         listed = re.findall(r"\d+", ranks) if isinstance(ranks, str) else ranks
         if isinstance(listed, list) and 1 <= len(listed) <= MAX_WORKERS:
             yield word(name), len(listed)
+
+
+def _larger_said(dump: Dump) -> Iterator[str]:
+    """Say which process groups have more ranks than their job."""
+    return larger_than_the_job(_sizes(dump.groups), _ranks(dump.world_size))
 
 
 def _ranks(value: Any) -> int | None:

@@ -185,11 +185,11 @@ class Recursion:
             self.best_origin[cell], self.best_side[cell] = origin, side
 
     def grow(self) -> None:
-        """Make room for twice the labels, and for those of one prefix.
+        """Make room for a quarter more labels, and for those of one prefix.
 
         Few cells have a label of most prefixes, so room for all would be many times what is used.
         """
-        more = len(self.x) + self.count + 1
+        more = len(self.x) // 4 + self.count + 1
         self.x, self.y = _longer("d", self.x, more), _longer("d", self.y, more)
         self.origin = _longer("i", self.origin, more)
         self.side = _longer("i", self.side, more)
@@ -233,7 +233,6 @@ class Recursion:
 
 def _longer(typecode: Literal["d", "i"], values: "array[Any]", more: int) -> "array[Any]":
     """Return the same numbers, and so many zeros more."""
-    longer = array(typecode)
-    longer.frombytes(memoryview(values).cast("B"))
-    longer.frombytes(bytes(longer.itemsize * more))
+    longer = array(typecode, [0]) * (len(values) + more)
+    memoryview(longer)[: len(values)] = memoryview(values)
     return longer

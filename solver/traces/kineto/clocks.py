@@ -1,0 +1,113 @@
+"""Times of a recording that contradict each other: a stream runs one kernel at a time, in order.
+
+What is said takes the gain where it is much of a step. Less of it happens: kernels of a stream
+that launch each other early overlap by a few us, and clocks of GPU and CPU are apart by as much.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from operator import attrgetter
+
+from solver.traces.kineto.categories import GPU, RUNTIME
+from solver.traces.kineto.events import KinetoEvent
+from solver.traces.kineto.steps import ProfiledStep
+from solver.traces.sentences import counted
+from solver.traces.spans import Span
+
+#: Times are told to the us.
+_RESOLUTION_US = 1.0
+_EARLY = "kernel begins before its call", "kernels begin before their calls"
+#: From what share of a step on a contradiction takes the gain.
+_MUCH = 0.03
+
+
+@dataclass(frozen=True, slots=True)
+class Contradiction:
+    """Times that cannot be.
+
+    Attributes
+    ----------
+    said
+        Which, in a sentence.
+    time
+        By how much [us].
+    """
+
+    said: str
+    time: float
+
+    def is_much(self, step_us: float) -> bool:
+        """Tell whether it is so much of a step of this length that no gain can be claimed."""
+        return self.time > _MUCH * step_us
+
+
+def contradictions(events: Sequence[KinetoEvent]) -> Iterator[Contradiction]:
+    """Find kernels that run while another of their stream does, or before the call of theirs.
+
+    Notes
+    -----
+    O(n log n) for n events.
+    """
+    streams: dict[tuple[str, str], list[KinetoEvent]] = {}
+    calls: dict[int, float] = {}
+    for event in events:
+        kind = (event.cat or "").lower()
+        if kind in GPU:
+            streams.setdefault((str(event.pid), str(event.tid)), []).append(event)
+        elif kind in RUNTIME and event.args and event.args.correlation is not None:
+            calls.setdefault(event.args.correlation, event.start)
+    overlaps = [time for row in streams.values() for time in overlaps_of(row)]
+    if overlaps:
+        yield Contradiction(
+            f"{counted(len(overlaps), 'kernel begins', 'kernels begin')} while another of the same "
+            f"stream of the GPU runs, by up to {max(overlaps):,.3f} us, {sum(overlaps):,.3f} us in "
+            "all: a stream runs one at a time.",
+            sum(overlaps),
+        )
+    early = list(_early(streams.values(), calls))
+    if early:
+        yield Contradiction(
+            f"{counted(len(early), *_EARLY)} on the CPU, by up to {max(early):,.3f} us: the clocks "
+            "of GPU and CPU are apart, or the correlation ids are wrong.",
+            max(early),
+        )
+
+
+def overlaps_of(spans: Iterable[Span]) -> Iterator[float]:
+    """Yield for how long each span runs at once with those that began before it [us]."""
+    ended = float("-inf")
+    for span in sorted(spans, key=attrgetter("start")):
+        time = min(ended, span.end) - span.start
+        if time > _RESOLUTION_US:
+            yield time
+        ended = max(ended, span.end)
+
+
+def _early(rows: Iterable[Sequence[KinetoEvent]], calls: dict[int, float]) -> Iterator[float]:
+    """Yield by how much kernels begin before their calls [us]."""
+    for row in rows:
+        for event in row:
+            call = calls.get(event.args.correlation or 0) if event.args else None
+            if call is not None and call - event.start > _RESOLUTION_US:
+                yield call - event.start
+
+
+def overlapping_said(steps: Iterable[ProfiledStep]) -> Iterator[str]:
+    """Say which channels carry several launches at once, by their times.
+
+    Notes
+    -----
+    O(n log n) for n launches.
+    """
+    channels: dict[str, list[Span]] = {}
+    for step in steps:
+        for one in step.collectives:
+            channels.setdefault(one.work.stream, []).append(one.work)
+    for channel, works in channels.items():
+        if overlaps := list(overlaps_of(works)):
+            yield (
+                f"{counted(len(overlaps), 'launch', 'launches')} on channel {channel} "
+                f"{'begins' if len(overlaps) == 1 else 'begin'} while another of it runs, by up to "
+                f"{max(overlaps):,.3f} us: a channel carries one at a time, so they count one "
+                "after the other, and tell no cost."
+            )
