@@ -213,11 +213,14 @@ MAX_FAULTS_LISTED = 100
 MAX_HEAD_BYTES = 2**16
 #: Time for the head of a request, and for what is left of a body after the answer [s].
 MAX_HEAD_S = 20.0
-MAX_REST_S = 20.0
+MAX_REST_S = 5.0
 #: A client may pause for so long within a body [s], and after so long in all must have sent this
 #: much on average [bytes/s].
 MAX_PAUSE_S = 20.0
 MIN_BODY_RATE = 10_000
+#: A body may have this many chunks, however small; of more, the average must be so long [bytes].
+MAX_TINY_CHUNKS = 1_000
+MIN_CHUNK_BYTES = 64
 #: A client that reads must take so much [bytes] each so long [s].
 MIN_READ_BYTES = 200_000
 READ_PERIOD_S = 20.0

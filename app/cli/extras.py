@@ -13,6 +13,7 @@ _EXTRAS = {
         "docstring_parser",
         "fastapi",
         "fastapi_swagger",
+        "httptools",
         "jinja2",
         "opentelemetry",
         "plotly",

@@ -181,13 +181,14 @@ def _fitted(path: Path, content: bytes) -> Json:
     from app.services.cost_models import run
 
     try:
-        answer = run(read_benchmarks(read_contents([content]), path.name, {}))
+        logs = read_contents([content], [str(path)])
+        answer = run(read_benchmarks(logs.contents, path.name, {}))
     except InterlaceError as error:
         why = " ".join(dict.fromkeys(fault.detail for fault in error.faults))
         detail = f"{path} {_NO_MODEL}, or give a log of launches. {why}"
         raise typer.BadParameter(detail, param_hint="--cost-model") from None
-    for note in answer.notes:
-        typer.echo(f"{path}: {note}", err=True)
+    for said in [*logs.said, *(f"{path}: {note}" for note in answer.notes)]:
+        typer.echo(said, err=True)
     model: Json = answer.model.model_dump(mode="json", exclude_none=True)
     return model
 

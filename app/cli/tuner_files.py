@@ -5,7 +5,7 @@ from typing import Any
 
 import typer
 
-from app.cli.benchmarks import kinds_of, read_contents
+from app.cli.benchmarks import LogTexts, kinds_of, read_contents
 from app.cli.failures import explaining
 from app.cli.files import text_of
 from app.cli.options import content, present
@@ -21,8 +21,15 @@ def places_of(given: Sequence[str]) -> dict[str, str]:
     return {f"/runs/{i}/{field}": each for i, each in enumerate(given) for field in fields}
 
 
-def read_tuner(given: Sequence[str], kinds: Sequence[str], fields: dict[str, Any]) -> TunerRequest:
+def read_tuner(
+    given: Sequence[str], kinds: Sequence[str], fields: dict[str, Any]
+) -> tuple[TunerRequest, LogTexts]:
     """Read files, each with the algorithm and the protocol that it was measured with.
+
+    Returns
+    -------
+    tuple
+        The request, with a run for each text, and the texts.
 
     Raises
     ------
@@ -36,12 +43,13 @@ def read_tuner(given: Sequence[str], kinds: Sequence[str], fields: dict[str, Any
     own = named.get("kinds", [None] * len(files))
     names, packed = zip(*map(content, files), strict=True)
     with explaining(names[0], {}, {f"/texts/{i}": name for i, name in enumerate(names)}):
-        texts = [text_of(each) for each in read_contents(packed)]
+        logs = read_contents(packed, names)
+        texts = [text_of(each) for each in logs.contents]
     runs = [
-        {**label, "text": text, **present(kind=kind or named.get("kind"))}
-        for label, text, kind in zip(labels, texts, own, strict=True)
+        {**labels[place], "text": text, **present(kind=own[place] or named.get("kind"))}
+        for place, text in zip(logs.places, texts, strict=True)
     ]
-    return checked_plain({"runs": runs, **fields}, TunerRequest)
+    return checked_plain({"runs": runs, **fields}, TunerRequest), logs
 
 
 def _split(given: str) -> tuple[dict[str, Any], str]:

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import chain, compress
 from typing import Annotated, Any
 
 from pydantic import Field, TypeAdapter, ValidationError
@@ -153,6 +154,7 @@ def read_unpacked(files: UnpackedFiles, form: str | None, options: TraceOptions)
     InvalidTrace, InvalidRequest
         As there.
     """
+    files = _recordings(files)
     names = dict(zip(files.contents, files.names, strict=True))
     plain = list(names)  # a file given twice is one
     own = read_own(plain[0], options) if form is None and len(plain) == 1 else None
@@ -176,6 +178,29 @@ def read_unpacked(files: UnpackedFiles, form: str | None, options: TraceOptions)
             raise InvalidRequest(within("graph", broken))
         trace = without_graph(trace, broken)
     return replace(trace, report=_with_files_said(trace.report, files, len(plain)))
+
+
+def _recordings(files: UnpackedFiles) -> UnpackedFiles:
+    """Leave out what an archive has beside recordings, as a README, and say so."""
+    if len(files.contents) == 1 or not any(files.names):
+        return files
+    from solver.traces.readers import formats_of, is_aside  # noqa: PLC0415 - takes time
+
+    told = formats_of(files.contents)
+    is_kept = [
+        form is not None or name is None or not is_aside(content)
+        for content, name, form in zip(files.contents, files.names, told, strict=True)
+    ]
+    if not any(told) or all(is_kept):
+        return files
+    left = [name for name, keep in zip(files.names, is_kept, strict=True) if not keep]
+    said = (f"File {shown(name)} of the archive is no recording: not read." for name in left)
+    return UnpackedFiles(
+        list(compress(files.contents, is_kept)),
+        list(compress(files.names, is_kept)),
+        (*files.dropped, *said),
+        files.cut,
+    )
 
 
 def refuse_cut(files: UnpackedFiles) -> None:
@@ -219,16 +244,14 @@ def _content_faults(files: Sequence[bytes], counted: Counted) -> Iterator[Fault]
 def _graph_faults(graph: Graph) -> Iterator[Fault]:
     """List what no request could name, and the limits that are broken."""
     yield from check_limits(list(graph.ops))
-    names = {
-        graph.name,
-        *(n for op in graph.ops for n in (op.id, op.channel, op.stream or "", op.fuse_key or "")),
-    }
-    for name in sorted(names):
-        if len(name) > MAX_NAME_CHARACTERS or not re.fullmatch(PLAIN, name):
-            rule = f"a name has at most {MAX_NAME_CHARACTERS} characters, no control ones"
-            detail = f"{shown(name)}: {rule}."
-            yield Fault("/ops", FaultCode.OUT_OF_RANGE, detail)
-            return
+    shared = {graph.name, *(n or "" for op in graph.ops for n in (op.channel, op.stream))}
+    shared.update(op.fuse_key or "" for op in graph.ops)
+    is_plain = re.compile(PLAIN).fullmatch
+    ids = (op.id for op in graph.ops)
+    wrong = (n for n in chain(shared, ids) if len(n) > MAX_NAME_CHARACTERS or not is_plain(n))
+    if name := min(wrong, default=""):
+        rule = f"a name has at most {MAX_NAME_CHARACTERS} characters, no control ones"
+        yield Fault("/ops", FaultCode.OUT_OF_RANGE, f"{shown(name)}: {rule}.")
 
 
 def recognised(content: bytes) -> str | None:

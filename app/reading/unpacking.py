@@ -69,22 +69,6 @@ def unpacked_files(files: Sequence[bytes], most: int) -> UnpackedFiles:
     return unpacking.found()
 
 
-def unpacked(content: bytes, most: int) -> bytes:
-    """Return what a gzip file holds, or the file itself when it is none; archives stay as they are.
-
-    Raises
-    ------
-    InvalidTrace
-        ``empty``, ``truncated`` or ``not_gzip``; ``too_large`` beyond ``most`` bytes, before more
-        than that is unpacked.
-    """
-    source = _Packed(content, most)
-    plain = source.rest()
-    if source.is_cut:
-        raise _refused(FaultCode.TRUNCATED, "The gzip file ends in the middle.")
-    return plain
-
-
 class _Packed:
     """A file that is taken piece by piece, unpacked if it is gzip."""
 
@@ -167,6 +151,9 @@ class _Unpacking:
             plain = source.rest()
             if source.is_cut and not plain:
                 raise _refused(FaultCode.TRUNCATED, "The gzip file ends before what it holds.")
+            if len(plain) >= _HEAD and not plain.strip(b"\0"):
+                detail = "The file has nothing but zeros: an empty tar archive, or never written."
+                raise _refused(FaultCode.EMPTY, detail)
             self._keep(plain, None)
             if source.is_cut:
                 self._cut.append(f"The gzip file {_CUT}")

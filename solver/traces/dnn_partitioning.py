@@ -19,12 +19,15 @@ References
 import json
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, TypeVar
+
+import msgspec
 
 from solver.codes import FaultCode
 from solver.errors import Fault, InvalidTrace
 from solver.graph import first_of
+from solver.models.layers import Layer
 from solver.traces.files import SEEN, single_text
 from solver.traces.formats import TraceFormat, names
 from solver.traces.layer_graphs import ASSUMED, layer_of, trace_of
@@ -33,9 +36,14 @@ from solver.traces.trace import Trace, TraceOptions
 
 FORMAT = "dnn_partitioning"
 
+S = TypeVar("S", bound=msgspec.Struct)
+
 _MARK = re.compile(rb'"(?:fpgaLatency|maxSizePerFPGA|isBackwardNode)"\s?:')
 _MOST_ID = 10**18
 _MOST = 1e18
+_NUMBERS = (int, float)
+#: What ``isBackwardNode`` may be.
+_PASSES = (None, 0, 1)
 
 _ASSUMED = (
     *ASSUMED,
@@ -44,28 +52,30 @@ _ASSUMED = (
 )
 
 
-class _LayerPass(NamedTuple):
-    """One pass of a layer; ``colour`` is what it shares with the other."""
+class _LayerPass(msgspec.Struct, gc=False, frozen=True):
+    """One pass of a layer as it is in the file; ``colour`` is what it shares with the other."""
 
-    id: int
-    latency_ms: float
-    is_backward: bool
-    colour: int | None
-    bytes: float
-
-
-class _Edge(NamedTuple):
-    tail: int
-    head: int
-    bytes: float | None
+    id: Any = None
+    latency_ms: Any = msgspec.field(name="fpgaLatency", default=None)
+    is_backward: Any = msgspec.field(name="isBackwardNode", default=None)
+    colour: Any = msgspec.field(name="colorClass", default=None)
+    bytes: Any = msgspec.field(name="size", default=None)
 
 
-class _Pair(NamedTuple):
-    """Both passes of a layer, and the bytes of its parameters."""
+class _Edge(msgspec.Struct, gc=False, frozen=True):
+    """An edge as it is in the file."""
 
-    forward: _LayerPass
-    backward: _LayerPass
-    bytes: int
+    tail: Any = msgspec.field(name="sourceId", default=None)
+    head: Any = msgspec.field(name="destId", default=None)
+    bytes: Any = msgspec.field(name="size", default=None)
+
+
+class _GraphFile(msgspec.Struct):
+    nodes: list[_LayerPass]
+    edges: list[_Edge]
+
+
+_DECODER = msgspec.json.Decoder(_GraphFile)
 
 
 def looks_like(content: bytes) -> bool:
@@ -86,66 +96,56 @@ def read(files: Sequence[bytes], options: TraceOptions) -> Trace:
         (``no_backward``), a colour class is not one forward and one backward node (``unpaired``),
         no edge has a size (``no_sizes``), or the forward nodes form a cycle.
     """
-    nodes, edges = _parse_lines(single_text(files))
-    passes = _pair_passes(nodes)
-    if all(edge.bytes is None for edge in edges):
-        detail = "No edge has a size, so what parameters a node has cannot be told."
-        raise InvalidTrace([Fault("/edges", FaultCode.NO_SIZES, detail)])
-    outputs = _outputs(edges)
-    pairs = {forward.id: _pair(forward, other, outputs) for forward, other in passes}
-    between = [Edge(e.tail, e.head, "") for e in edges if e.tail in pairs and e.head in pairs]
-    order = [pairs[number] for number in topological_order(list(pairs), between, "node")]
-    entered = {edge.head for edge in between}
-    is_input = [pair.forward.id not in entered and _is_idle(pair) for pair in order]
-    layers = [
-        layer_of(ahead.id, ahead.latency_ms, back.latency_ms, size)
-        for (ahead, back, size), drop in zip(order, is_input, strict=True)
-        if not drop
-    ]
-    dropped = (
-        f"node{pair.forward.id} ({pair.forward.latency_ms:g} ms forward): data loading"
-        for pair, drop in zip(order, is_input, strict=True)
-        if drop
-    )
-    warnings = _unsure(order, outputs)
+    layers, dropped, warnings = _layers(*_parsed(single_text(files)))
     return trace_of(
         FORMAT, options.name, layers, dropped=dropped, assumed=_ASSUMED, warnings=warnings
     )
 
 
-def _is_idle(pair: _Pair) -> bool:
-    return not pair.bytes and not pair.backward.latency_ms
-
-
-def _outputs(edges: Iterable[_Edge]) -> dict[tuple[str, int], float]:
-    """Return the most bytes that leave, and that enter, each node."""
-    most_bytes: dict[tuple[str, int], float] = {}
-    for edge in edges:
-        for key in (("leave", edge.tail), ("enter", edge.head)):
-            if edge.bytes is not None:
-                most_bytes[key] = max(most_bytes.get(key, 0.0), edge.bytes)
-    return most_bytes
-
-
-def _pair(
-    forward: _LayerPass, backward: _LayerPass, outputs: Mapping[tuple[str, int], float]
-) -> _Pair:
-    """Take a layer's output from its memory."""
-    output = outputs.get(("leave", forward.id), outputs.get(("enter", backward.id), 0.0))
-    return _Pair(forward, backward, max(0, round(forward.bytes - output)))
-
-
-def _unsure(pairs: Iterable[_Pair], outputs: Mapping[tuple[str, int], float]) -> Iterator[str]:
-    for forward, backward, size in pairs:
-        if size and ("leave", forward.id) not in outputs and ("enter", backward.id) not in outputs:
-            yield (
-                f"node{forward.id}: no edge tells its output's bytes, so all of its {size:,} bytes "
+def _layers(
+    nodes: Sequence[_LayerPass], edges: Sequence[_Edge]
+) -> tuple[list[Layer], list[str], list[str]]:
+    """Return the layers as they run, which nodes are dropped, and what is unsure."""
+    passes = _pair_passes(nodes)
+    if all(edge.bytes is None for edge in edges):
+        detail = "No edge has a size, so what parameters a node has cannot be told."
+        raise InvalidTrace([Fault("/edges", FaultCode.NO_SIZES, detail)])
+    leaving, entering = _outputs(edges)
+    ends = ((edge.tail, edge.head) for edge in edges)
+    between = [Edge(*both, "") for both in ends if both[0] in passes and both[1] in passes]
+    order = topological_order(list(passes), between, "node")
+    entered = {edge.head for edge in between}
+    layers, dropped, warnings = list[Layer](), list[str](), list[str]()
+    for number in order:
+        ahead, back = passes[number]
+        output = leaving.get(number, entering.get(back.id))
+        size = max(0, round(float(ahead.bytes) - (output or 0.0)))
+        forward_ms, backward_ms = float(ahead.latency_ms), float(back.latency_ms)
+        if not size and not backward_ms and number not in entered:
+            dropped.append(f"node{number} ({forward_ms:g} ms forward): data loading")
+        else:
+            layers.append(layer_of(number, forward_ms, backward_ms, size))
+        if size and output is None:
+            warnings.append(
+                f"node{number}: no edge tells its output's bytes, so all of its {size:,} bytes "
                 "count as parameters."
             )
+    return layers, dropped, warnings
 
 
-def _pair_passes(nodes: Sequence[_LayerPass]) -> list[tuple[_LayerPass, _LayerPass]]:
-    """Put the forward and the backward node of each colour class together."""
+def _outputs(edges: Iterable[_Edge]) -> tuple[dict[int, float], dict[int, float]]:
+    """Return the most bytes that leave, and that enter, each node."""
+    leaving, entering = dict[int, float](), dict[int, float]()
+    for edge in edges:
+        if edge.bytes is not None:
+            size = float(edge.bytes)
+            leaving[edge.tail] = max(leaving.get(edge.tail, 0.0), size)
+            entering[edge.head] = max(entering.get(edge.head, 0.0), size)
+    return leaving, entering
+
+
+def _pair_passes(nodes: Sequence[_LayerPass]) -> dict[int, tuple[_LayerPass, _LayerPass]]:
+    """Put the forward and the backward node of each colour class together, by the former's id."""
     if not any(node.is_backward for node in nodes):
         detail = "No node is a backward node: this is inference, which sends no gradients."
         raise InvalidTrace([Fault("/nodes", FaultCode.NO_BACKWARD, detail)])
@@ -157,25 +157,47 @@ def _pair_passes(nodes: Sequence[_LayerPass]) -> list[tuple[_LayerPass, _LayerPa
             faults.append(Fault(f"/nodes/{i}", FaultCode.UNPAIRED, detail))
         else:
             classes.setdefault(node.colour, []).append(node)
+    pairs: dict[int, tuple[_LayerPass, _LayerPass]] = {}
     for colour, members in classes.items():
-        if [node.is_backward for node in sorted(members, key=_pass)] != [False, True]:
+        members.sort(key=_pass)
+        if [_pass(node) for node in members] != [False, True]:
             detail = (
                 f"Colour class {colour} has {len(members)} nodes, not one forward and one "
                 "backward node: only layer graphs are read, not operator graphs."
             )
             faults.append(Fault("/nodes", FaultCode.UNPAIRED, detail))
+        else:
+            pairs[members[0].id] = (members[0], members[1])
     if faults:
         raise InvalidTrace(first_of(iter(faults)))
-    pairs = [sorted(members, key=_pass) for members in classes.values()]
-    return [(forward, backward) for forward, backward in pairs]
+    return pairs
 
 
 def _pass(node: _LayerPass) -> bool:
-    return node.is_backward
+    return bool(node.is_backward)
 
 
-def _parse_lines(text: str) -> tuple[list[_LayerPass], list[_Edge]]:
+def _parsed(text: str) -> tuple[list[_LayerPass], list[_Edge]]:
     """Read the JSON; with every fault."""
+    nodes, edges = _decoded(text)
+    if len({node.id for node in nodes if node is not None and _is_sound(node)}) < len(nodes):
+        faults = first_of(_node_faults(nodes))
+        if faults:
+            raise InvalidTrace(faults)
+    sound = [node for node in nodes if node is not None]
+    if faults := first_of(_edge_faults(edges, {node.id for node in sound})):
+        raise InvalidTrace(faults)
+    return sound, [edge for edge in edges if edge is not None]
+
+
+def _decoded(text: str) -> tuple[Sequence[_LayerPass | None], Sequence[_Edge | None]]:
+    """Return nodes and edges with whatever their fields are; None in the place of no object."""
+    try:
+        file = _DECODER.decode(text)
+    except (msgspec.MsgspecError, ValueError, RecursionError):
+        pass  # json takes NaN, and tells what is no JSON from what is none of this format
+    else:
+        return file.nodes, file.edges
     try:
         content = json.loads(text)
     except (ValueError, RecursionError):
@@ -187,70 +209,71 @@ def _parse_lines(text: str) -> tuple[list[_LayerPass], list[_Edge]]:
     if not isinstance(nodes, list) or not isinstance(edges, list):
         detail = "A graph needs a list of nodes and a list of edges."
         raise InvalidTrace([Fault("", FaultCode.WRONG_FORMAT, detail)])
-    faults = first_of(_node_faults(nodes))
-    if not faults:
-        faults = first_of(_edge_faults(edges, {node["id"] for node in nodes}))
-    if faults:
-        raise InvalidTrace(faults)
-    return [_node(node) for node in nodes], [_edge(edge) for edge in edges]
+    return [_struct(node, _LayerPass) for node in nodes], [_struct(edge, _Edge) for edge in edges]
 
 
-def _node(fields: Mapping[str, Any]) -> _LayerPass:
-    return _LayerPass(
-        fields["id"],
-        float(fields["fpgaLatency"]),
-        bool(fields.get("isBackwardNode")),
-        fields.get("colorClass"),
-        float(fields["size"]),
+def _struct(fields: Any, kind: type[S]) -> S | None:
+    """Return an object of JSON as one of a kind, unchecked; None of what is no object."""
+    if not isinstance(fields, dict):
+        return None
+    return kind(*map(fields.get, kind.__struct_encode_fields__))
+
+
+def _is_sound(node: _LayerPass) -> bool:
+    """Tell whether there is plainly nothing to say against a node by itself."""
+    return (
+        type(node.id) is int
+        and 0 <= node.id <= _MOST_ID
+        and type(node.colour) is int
+        and 0 <= node.colour <= _MOST_ID
+        and node.is_backward in _PASSES
+        and type(node.latency_ms) in _NUMBERS
+        and 0 <= node.latency_ms <= _MOST
+        and type(node.bytes) in _NUMBERS
+        and 0 <= node.bytes <= _MOST
     )
 
 
-def _edge(fields: Mapping[str, Any]) -> _Edge:
-    size = fields.get("size")
-    return _Edge(fields["sourceId"], fields["destId"], None if size is None else float(size))
-
-
-def _node_faults(nodes: Sequence[Any]) -> Iterator[Fault]:
+def _node_faults(nodes: Sequence[_LayerPass | None]) -> Iterator[Fault]:
     seen: set[int] = set()
     for i, node in enumerate(nodes):
         pointer = f"/nodes/{i}"
-        if not isinstance(node, dict):
+        if node is None:
             yield Fault(pointer, FaultCode.WRONG_TYPE, f"Node {i} is no object.")
             continue
-        if not _is_id(node.get("id")):
+        if not _is_id(node.id):
             detail = f"Node {i}: id must be an integer from 0 to 10^18."
             yield Fault(f"{pointer}/id", FaultCode.WRONG_TYPE, detail)
-        elif node["id"] in seen:
+        elif node.id in seen:
             yield Fault(
-                f"{pointer}/id", FaultCode.DUPLICATE_ID, f"Node {i}: id {node['id']} is taken."
+                f"{pointer}/id", FaultCode.DUPLICATE_ID, f"Node {i}: id {node.id} is taken."
             )
         else:
-            seen.add(node["id"])
-        if node.get("isBackwardNode") not in (None, 0, 1):
+            seen.add(node.id)
+        if node.is_backward not in _PASSES:
             detail = f"Node {i}: isBackwardNode must be true, false, 1 or 0."
             yield Fault(f"{pointer}/isBackwardNode", FaultCode.WRONG_TYPE, detail)
-        for field in ("fpgaLatency", "size"):
-            if not _is_amount(node.get(field)):
+        for field, value in (("fpgaLatency", node.latency_ms), ("size", node.bytes)):
+            if not _is_amount(value):
                 detail = f"Node {i}: {field} must be a number, 0 or more."
                 yield Fault(f"{pointer}/{field}", FaultCode.OUT_OF_RANGE, detail)
-        if node.get("colorClass") is not None and not _is_id(node["colorClass"]):
+        if node.colour is not None and not _is_id(node.colour):
             detail = f"Node {i}: colorClass must be an integer from 0 to 10^18."
             yield Fault(f"{pointer}/colorClass", FaultCode.WRONG_TYPE, detail)
 
 
-def _edge_faults(edges: Sequence[Any], known: set[int]) -> Iterator[Fault]:
+def _edge_faults(edges: Sequence[_Edge | None], known: set[int]) -> Iterator[Fault]:
     for i, edge in enumerate(edges):
-        pointer = f"/edges/{i}"
-        if not isinstance(edge, dict):
-            yield Fault(pointer, FaultCode.WRONG_TYPE, f"Edge {i} is no object.")
+        if edge is None:
+            yield Fault(f"/edges/{i}", FaultCode.WRONG_TYPE, f"Edge {i} is no object.")
             continue
-        for field in ("sourceId", "destId"):
-            if not _is_id(edge.get(field)) or edge[field] not in known:
+        for field, value in (("sourceId", edge.tail), ("destId", edge.head)):
+            if not _is_id(value) or value not in known:
                 detail = f"Edge {i}: {field} must be the id of a node."
-                yield Fault(f"{pointer}/{field}", FaultCode.UNKNOWN_OP, detail)
-        if edge.get("size") is not None and not _is_amount(edge["size"]):
+                yield Fault(f"/edges/{i}/{field}", FaultCode.UNKNOWN_OP, detail)
+        if edge.bytes is not None and not _is_amount(edge.bytes):
             detail = f"Edge {i}: size must be a number, 0 or more."
-            yield Fault(f"{pointer}/size", FaultCode.OUT_OF_RANGE, detail)
+            yield Fault(f"/edges/{i}/size", FaultCode.OUT_OF_RANGE, detail)
 
 
 def _is_id(value: Any) -> bool:

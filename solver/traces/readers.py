@@ -22,7 +22,7 @@ from solver.traces import (
     xla,
 )
 from solver.traces.collecting import uncollected
-from solver.traces.files import places_of
+from solver.traces.files import SEEN, places_of
 from solver.traces.formats import TraceFormat
 from solver.traces.nearest import nearest_said
 from solver.traces.trace import Reader, Trace, TraceOptions
@@ -49,6 +49,18 @@ FORMATS: tuple[TraceFormat, ...] = (
 READERS: dict[str, Reader] = {form.name: form.read for form in FORMATS}
 
 
+def formats_of(files: Sequence[bytes]) -> list[TraceFormat | None]:
+    """Tell what each of the files of one recording is; None of what no reader takes."""
+    told = [next((form for form in FORMATS if form.looks_like(file)), None) for file in files]
+    for form in {form.name: form for form in told if form is not None}.values():
+        if form.is_beside is not None:  # alone such files are no trace
+            told = [
+                known or (form if form.is_beside(file) else None)
+                for known, file in zip(told, files, strict=True)
+            ]
+    return told
+
+
 def detect(files: Sequence[bytes], names: Sequence[str | None] = ()) -> str:
     """Tell the format of unpacked files: a key of :data:`READERS`.
 
@@ -60,13 +72,7 @@ def detect(files: Sequence[bytes], names: Sequence[str | None] = ()) -> str:
         When there is none, or they are of several formats that do not go together.
     """
     places_of(files)
-    told = [next((form for form in FORMATS if form.looks_like(file)), None) for file in files]
-    for form in {form.name: form for form in told if form is not None}.values():
-        if form.is_beside is not None:  # alone such files are no trace
-            told = [
-                known or (form if form.is_beside(file) else None)
-                for known, file in zip(told, files, strict=True)
-            ]
+    told = formats_of(files)
     for i, known in enumerate(told):
         if known is None:
             named = names[i] if i < len(names) else None
@@ -80,6 +86,20 @@ def detect(files: Sequence[bytes], names: Sequence[str | None] = ()) -> str:
         detail = f"The files are of several formats: {', '.join(formats)}."
         raise InvalidTrace([Fault("", FaultCode.WRONG_FORMAT, detail)])
     return leading or next(iter(formats))
+
+
+def is_aside(content: bytes) -> bool:
+    """Tell whether an unpacked file that is of no format is no broken recording, as a README.
+
+    A recording is JSON and has a sign of a format, or does not read as text.
+    """
+    if content.lstrip().startswith((b"{", b"[")):
+        return not nearest_said(content, FORMATS)
+    try:
+        content[:SEEN].decode("utf-8", errors="strict" if len(content) <= SEEN else "ignore")
+    except UnicodeDecodeError:
+        return False
+    return b"\0" not in content[:SEEN]
 
 
 def unknown(content: bytes) -> str:

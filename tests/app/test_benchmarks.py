@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import zlib
 from pathlib import Path
 from typing import Any
 from zipfile import ZipFile
@@ -224,6 +225,15 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "ar.log.gz").write_bytes(gzip.compress(unnamed("all_reduce").encode()))
     with ZipFile(tmp_path / "ar.zip", "w") as archive:
         archive.writestr("ar.log", unnamed("all_reduce"))
+    (tmp_path / "cut.zip").write_bytes((tmp_path / "ar.zip").read_bytes()[:-30])
+    (tmp_path / "none.tar").write_bytes(bytes(10_240))
+    with ZipFile(tmp_path / "notes.zip", "w") as archive:
+        archive.writestr("notes.txt", "what ran")
+    with ZipFile(tmp_path / "both.zip", "w") as archive:
+        archive.writestr("README", "Two runs, on eight workers.")
+        archive.writestr("logo.png", b"\x89PNG\0")
+        archive.writestr("ar.log", unnamed("all_reduce"))
+        archive.writestr("ag.log", unnamed("all_gather"))
     (tmp_path / "trace.json.gz").write_bytes(
         gzip.compress(b'{"traceEvents": [{"ph": "X", "name": "a", "ts": 1, "dur": 2}]}')
     )
@@ -256,7 +266,10 @@ OPEN = "The benchmark does not say its collective; it is one of all_gather, all_
             "ag.log --kind ag.log=a --kind ag.log=b",
             ["Invalid value for --kind: two are given for ag.log"],
         ),
-        ("ar.log ar.zip", ["ar.zip: The file is a zip archive: unpack it, and give the files"]),
+        ("ar.log cut.zip", ["cut.zip: The zip archive cannot be read: it has no directory"]),
+        ("ar.log none.tar", ["none.tar: The file has nothing but zeros: an empty tar archive"]),
+        ("notes.zip", ["notes.zip/notes.txt: Not a log of launches: nothing of nccl-tests"]),
+        ("both.zip", ["both.zip/ag.log: The benchmark does not say its collective; it is one"]),
         ("trace.json.gz", ["trace.json.gz: The file is a trace (kineto): 'interlace import' read"]),
         (
             "ar.log graph.json odd.log",
@@ -301,6 +314,41 @@ def test_the_command_takes_kinds_by_file_packed_and_behind_a_launcher(
     text = "".join(f"[1,0]<stdout>:{line}\n" for line in log("all_reduce").splitlines())
     (files / "launched.log").write_text(text)
     assert run("calibrate", "launched.log").returncode == 0
+
+
+def test_the_command_takes_archives_and_what_was_cut_off(files: Path, run: Run) -> None:
+    """As it takes the files in them; what is left out is said."""
+    kinds = ("--kind", "all_gather", "--json")
+    done = run("calibrate", "both.zip", *kinds)
+    assert (done.returncode, done.stderr) == (0, "")
+    apart = run("calibrate", "ar.log", "ag.log", "--kind", "ag.log=all_gather", "--json")
+    answer, alone = json.loads(done.stdout), json.loads(apart.stdout)
+    assert answer["notes"] == [
+        "both.zip/README is no log of launches: not read.",
+        "both.zip/logo.png is no log of launches: not read.",
+        *alone["notes"],
+    ]
+    assert answer["model"]["tables"] == alone["model"]["tables"]
+    lines = unnamed("all_reduce").splitlines(keepends=True)
+    rows = [i for i, line in enumerate(lines) if line.split()[:1] and line.split()[0].isdigit()]
+    whole = "".join(lines[: rows[-1]])
+    (files / "whole.log").write_text(whole)
+    packer = zlib.compressobj(wbits=31)
+    packed = packer.compress((whole + lines[rows[-1]][:-9]).encode())
+    (files / "cut.log.gz").write_bytes(packed + packer.flush(zlib.Z_FULL_FLUSH))
+    cut = json.loads(run("calibrate", "cut.log.gz", "--json").stdout)
+    alone = json.loads(run("calibrate", "whole.log", "--json").stdout)
+    assert cut["notes"] == [
+        "cut.log.gz: The gzip file ends in the middle: what could be unpacked is read.",
+        "cut.log.gz was cut off in its last line, which is left out.",
+        *alone["notes"],
+    ]
+    assert {**cut["model"], "name": ""} == {**alone["model"], "name": ""}
+    (files / "vgg.json").write_text(run("example", "vgg16").stdout)
+    planned = run(
+        "plan", "vgg.json", "--cost-model", "cut.log.gz", "--workers", "8", "--time-limit", "1"
+    )
+    assert "cut.log.gz was cut off in its last line" in planned.stderr
 
 
 def test_a_cost_model_of_other_kinds_or_workers_says_what_to_run(files: Path, run: Run) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from app.reading.unpacking import unpacked
+from app.reading.unpacking import unpacked_files
 from solver.errors import InvalidTrace
 from tests.app.service import ROOT, Json, Service, faults, two_layers
 
@@ -152,10 +152,10 @@ def test_a_broken_form(service: Service) -> None:
 
 def test_unpacking_members_and_padding() -> None:
     twice = gzip.compress(b"one ") + gzip.compress(b"two") + bytes(8)
-    assert unpacked(twice, 7) == b"one two"
-    assert unpacked(b"plain", 0) == b"plain"
+    assert unpacked_files([twice], 7).contents == [b"one two"]
+    assert unpacked_files([b"plain"], 0).contents == [b"plain"]
     with pytest.raises(InvalidTrace, match="more than 6 bytes"):
-        unpacked(twice, 6)
+        unpacked_files([twice], 6)
 
 
 def test_small_files_of_much_work_are_refused_early(service: Service) -> None:

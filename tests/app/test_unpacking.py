@@ -10,7 +10,7 @@ from contextlib import suppress
 import pytest
 
 import interlace
-from app.reading import archives, unpacking
+from app.reading import archives
 from app.reading.traces import read_files
 from app.reading.unpacking import UnpackedFiles, unpacked_files
 from solver.errors import InvalidTrace
@@ -138,6 +138,8 @@ NOISE = random.Random(0).randbytes(MOST + 1)
         ),
         # nothing in it
         (zipped({}), "empty", "No file is in the archive."),
+        (tar({}), "empty", "nothing but zeros: an empty tar archive, or never written"),
+        (tar({}, "w:gz"), "empty", "nothing but zeros: an empty tar archive, or never written"),
         (tar({"a": b""}), "empty", 'No file is in the archive. File "a" of the archive is empty'),
         # broken
         (zipped(FILES)[:-30], "truncated", "no directory: it was cut off"),
@@ -191,8 +193,29 @@ def test_a_graph_that_ends_in_the_middle_is_refused():
 
 
 def test_a_file_of_an_archive_is_named():
-    with pytest.raises(InvalidTrace, match=r'File 3 \("README"\) is of none of the known formats'):
-        read_files([tar({**FILES, "README": b"hello"})], None, TraceOptions())
+    broken = b'{"nodes": []}'
+    for name, content in (("rank2.json", broken), ("noise", b"\xff\xfe"), ("none", b"\0" * 512)):
+        says = rf'File 3 \("{name}"\) is of none of the known formats'
+        with pytest.raises(InvalidTrace, match=says):
+            read_files([tar({**FILES, name: content})], None, TraceOptions())
+    with pytest.raises(InvalidTrace, match=r'File 1 \("README"\) is of none of the known formats'):
+        read_files([tar({"README": b"hello", "LICENSE": b"MIT"})], None, TraceOptions())
+    with pytest.raises(InvalidTrace, match="File 3 is of none of the known formats"):
+        read_files([tar(FILES), b"hello"], None, TraceOptions())
+
+
+@pytest.mark.parametrize("pack", [tar, lambda files: tar(files, "w:gz"), zipped])
+@pytest.mark.parametrize("form", [None, "kineto"])
+def test_what_is_beside_recordings_in_an_archive_is_left_out_and_said(pack, form):
+    beside = {"README.md": b"DATA of one run, NONE lost", "config.json": b'{"lr": 0.1}'}
+    trace = read_files([pack({**beside, **FILES})], form, TraceOptions("x"))
+    alone = read_files([pack(FILES)], form, TraceOptions("x"))
+    assert trace.report.dropped == (
+        'File "README.md" of the archive is no recording: not read.',
+        'File "config.json" of the archive is no recording: not read.',
+        *alone.report.dropped,
+    )
+    assert (trace.graph, trace.report.ops) == (alone.graph, alone.report.ops)
 
 
 @pytest.mark.parametrize("pack", [tar, lambda files: tar(files, "w:gz"), zipped])
@@ -214,4 +237,3 @@ def test_limits_count_what_all_files_unpack_to():
     with pytest.raises(InvalidTrace, match="more than 524,287 bytes"):
         unpacked_files([half, half], MOST)
     assert {archives.is_tar(tar(FILES)), archives.is_zip(zipped({}))} == {True}
-    assert unpacking.unpacked(tar(FILES), 0) == tar(FILES)

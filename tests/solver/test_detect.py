@@ -15,6 +15,7 @@ import pytest
 from solver.errors import InvalidTrace
 from solver.traces import FORMATS, READERS, detect, read_trace
 from solver.traces.foreign import description
+from solver.traces.readers import is_aside
 from tests import trace_files
 
 DATA = Path(__file__).parents[1] / "data"
@@ -53,6 +54,22 @@ def test_what_is_refused(files, code, says):
     with pytest.raises(InvalidTrace, match=says) as error:
         detect(files)
     assert [fault.code for fault in error.value.faults] == [code]
+
+
+@pytest.mark.parametrize(
+    ("content", "aside"),
+    [
+        (b"DATA of one run, NONE lost", True),
+        ("é".encode() * 2**15 + b"!", True),  # a character is cut where it is looked at
+        (b'{"lr": 0.1}', True),
+        # a recording that is broken, perhaps
+        (b'{"nodes": []}', False),
+        (b"\xff\xfe", False),
+        (b"a\0", False),
+    ],
+)
+def test_what_stands_beside_recordings(content, aside):
+    assert is_aside(content) == aside
 
 
 def test_a_format_that_is_none():

@@ -1,6 +1,7 @@
 """Layer graphs of dnn-partitioning: by hand, real ones, and broken ones."""
 
 import json
+import tracemalloc
 
 import pytest
 from hypothesis import given
@@ -45,6 +46,22 @@ EDGES = [
     edge(13, 14, 10.0),
 ]
 SMALL = {"maxFPGAs": 6, "nodes": NODES, "edges": EDGES}
+
+
+def test_a_large_file_takes_a_small_multiple_of_its_size():
+    """Of 1 MB all that is held at once, its text and its graph too: 11.7 times before."""
+    from tests import trace_files  # noqa: PLC0415 - it imports this module
+
+    sizes = tuple(4_000 * (i < 10) for i in range(3_400))
+    content = trace_files.dnn_partitioning(trace_files.Job((50,) * 3_400, sizes))[0]
+    read_small = dnn_partitioning.read([json.dumps(SMALL).encode()], TraceOptions("x"))
+    assert read_small.graph is not None
+    tracemalloc.start()
+    try:
+        dnn_partitioning.read([content], TraceOptions("x"))
+        assert tracemalloc.get_traced_memory()[1] < 6 * len(content)
+    finally:
+        tracemalloc.stop()
 
 
 def read(found, name="small"):

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from solver.errors import InterlaceError, InvalidTrace
 from solver.graph import ALL_GATHER, ALL_REDUCE, ALL_TO_ALL, BROADCAST, REDUCE_SCATTER
 from solver.traces import Total, TraceOptions, kineto, pytorch_et
+from solver.traces.pytorch_et import reader
 from solver.traces.pytorch_et.calls import calls_of
 from solver.traces.pytorch_et.payload_sizes import add_sizes
 
@@ -314,6 +315,24 @@ def test_an_execution_trace_of_one_step_fits_several():
         40,
         80,
     ]
+
+
+def test_calls_of_a_step_are_found_without_looking_at_all(monkeypatch):
+    """A file of 60 steps was looked at 60 times."""
+    from tests import trace_files  # noqa: PLC0415 - it imports this module
+
+    looked = []
+
+    def id_of(call):
+        looked.append(call)
+        return call.id
+
+    monkeypatch.setattr(reader, "_id", id_of)
+    files = trace_files.pytorch_et(trace_files.Job((50, 30), (4_000, 800), 4, 60))
+    report = pytorch_et.read(files, TraceOptions("x")).report
+    assert report.steps == 60
+    assert not any("same run" in warning for warning in report.warnings)
+    assert 0 < len(looked) <= 60 * 2 * 8
 
 
 def test_waits_are_calls_too():

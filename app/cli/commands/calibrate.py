@@ -74,7 +74,8 @@ def calibrate(
 
     Say how far each fit is from them, and what they do not determine. Logs are what nccl-tests,
     OSU, Intel MPI Benchmarks, oneCCL and mscclpp-test print, and what NCCL Inspector, PyTorch's
-    flight recorder and DeepSpeed's log_summary write.
+    flight recorder and DeepSpeed's log_summary write; gzipped, in a .tar, .tar.gz or .zip, or
+    neither.
 
     \b
     Examples:
@@ -82,6 +83,7 @@ def calibrate(
       interlace calibrate nccl.log --json > model.json
       interlace calibrate osu_allgather.txt --workers 16
       interlace calibrate inspector/*.log
+      interlace calibrate logs.tar.gz
       interlace plan graph.json --cost-model model.json
       interlace calibrate nccl.log --server http://planner:8000
       interlace calibrate all_reduce.log all_gather.log reduce_scatter.log --json > model.json
@@ -95,16 +97,20 @@ def calibrate(
 
     at = server_at(server)
     names, packed = zip(*map(content, files), strict=True)
-    source, places = names[0], places_of(names)
-    with explaining(source, {}, places):
-        plain = read_contents(packed)
+    source = names[0]
+    with explaining(source, {}, places_of(names)):
+        logs = read_contents(packed, names)
+    plain, places = logs.contents, places_of(logs.names)
+    named = kinds_of(kinds or [], files)
+    if "kinds" in named:
+        named["kinds"] = [named["kinds"][place] for place in logs.places]
     of_benchmarks = present(
         fit=fit,
         workers=workers,
         threshold_bytes=threshold_bytes,
         format=format_,
         name=name,
-        **kinds_of(kinds or [], files),
+        **named,
         mixed=mixed or None,
     )
     of_times = present(startup_us=startup_us, hop_us=hop_us, parameters=parameters or None)
@@ -112,13 +118,15 @@ def calibrate(
         from app.services.estimates import run as run_estimate
 
         refuse(of_benchmarks, "iteration times")
-        if len(files) > 1:
+        if len(plain) > 1:
             raise typer.BadParameter("iteration times stand in one file", param_hint="FILE")
         cluster = present(bandwidth_gbps=bandwidth_gbps, startup_us=startup_us, hop_us=hop_us)
         fields = present(parameters=parameters or None)
         with explaining(source, present(cluster=cluster, **fields)):
             asked = read_estimate(plain[0], Path(files[0]).parent, cluster, fields)
             found = at.estimate(asked) if at else run_estimate(asked, {})
+        for said in logs.said:
+            typer.echo(said, err=True)
         print(found.model_dump_json(indent=1) if json_ else estimates.render(found))
         return
     refuse(of_times, "a benchmark")
@@ -126,6 +134,7 @@ def calibrate(
     with explaining(source, fields, places):
         request = read_benchmarks(plain, source, fields)
         answer = at.calibrate(request) if at else run(request)
+    answer = answer.model_copy(update={"notes": [*logs.said, *answer.notes]})
     print(answer.model_dump_json(indent=1) if json_ else cost_models.render(answer))
 
 

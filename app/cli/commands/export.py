@@ -179,10 +179,12 @@ def _tune(
     from app.services.tuners import run
 
     with explaining(", ".join(files), fields, places_of(files)):
-        asked = read_tuner(files, kinds, fields)
+        asked, logs = read_tuner(files, kinds, fields)
+    each = [files[place] for place in logs.places]
+    with explaining(", ".join(files), fields, places_of(each)):
         answer = at.tuner(asked) if at else run(asked)
     written = {file.name: file.text or "" for file in answer.files}
-    _write(written, "\n".join(answer.notes), out)
+    _write(written, "\n".join([*logs.said, *answer.notes]), out)
 
 
 def _write(files: "Mapping[str, str | bytes]", said: str, out: Path | None) -> None:

@@ -1,5 +1,6 @@
 """PyTorch execution traces: what each op was called with, and no times; with Kineto's, a graph."""
 
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -58,7 +59,7 @@ def read(files: Sequence[bytes], options: TraceOptions) -> Trace:
         return _join(others, options, file)
     steps, calls, cut = file
     step = choose_step(options.step, [0.0 for _ in steps])
-    inside = [call for call in calls if call.id in steps[step]]
+    inside = _within(calls, steps[step])
     if fault := _nothing_sent(inside):
         raise InvalidTrace([fault])
     report = report_of(
@@ -78,7 +79,7 @@ def _join(others: Sequence[bytes], options: TraceOptions, file: CallsFile) -> Tr
     steps, calls, cut = file
     trace, said, each = _sized(others, options, calls)
     cuts = [cut for cut in (cut, *each) if cut is not None]
-    inside = [_totals(call for call in calls if call.id in step) for step in steps]
+    inside = [_totals(_within(calls, step)) for step in steps]
     differs = _bytes(trace.report.collectives) not in map(_bytes, inside)
     report = replace(
         trace.report,
@@ -119,6 +120,16 @@ def _sized(
         if found is None:
             raise
         return found, (), ()
+
+
+def _within(calls: Sequence[CommunicationCall], step: range) -> Sequence[CommunicationCall]:
+    """Return the calls of a step: they are by id, as the nodes were."""
+    begin = bisect_left(calls, step.start, key=_id)
+    return calls[begin : bisect_left(calls, step.stop, begin, key=_id)]
+
+
+def _id(call: CommunicationCall) -> int:
+    return call.id
 
 
 def _totals(calls: Iterable[CommunicationCall]) -> dict[str, Total]:
