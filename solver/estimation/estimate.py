@@ -13,7 +13,7 @@ from solver.errors import Fault, InvalidMeasurements
 from solver.estimation.least_squares import EstimationProblem, covariance, merged
 from solver.estimation.parameters import COMPUTE, EstimatedParameter, parameters_of
 from solver.estimation.posterior import predicted_times
-from solver.estimation.refinement import MIDDLE, begun, noise_of
+from solver.estimation.refinement import MIDDLE, begun, noise_of, shaped
 from solver.estimation.runs import MeasuredRun
 from solver.estimation.simulated import Simulator, Values
 from solver.units import FloatArray
@@ -215,7 +215,9 @@ def _told(
     ]
     reasons |= {free[i]: _reason(problem, i, loose, free, values, alone) for i in loose}
     errors = np.sqrt(np.diag(after)).tolist()
-    predicted = predicted_times(problem, runs, free, values, noise, after, likened)
+    wide, at = shaped(problem, runs, free, values, noise)
+    about = covariance(_sure(problem, at, wide), noise, np.array([p.spread for p in wide]))
+    predicted = predicted_times(problem, runs, wide, at, noise, about, likened)
     deviations = {p: errors[i] for i, p in enumerate(free) if i not in loose}
     times = [
         middle if run.time_us is None else problem.simulator.time(run, values)

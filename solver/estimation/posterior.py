@@ -4,7 +4,8 @@ A parameter that the runs do not determine is still drawn, as far off as was pla
 so its spread goes through to every time that depends on it. Draws come of a normal distribution of
 the logarithms about the likeliest values, with the inverse of :math:`J'J / σ^2 + diag(s^{-2})` as
 covariance; each weighs by how likely it is over how often it is drawn, and weights are evened out
-until an effective :data:`_EFFECTIVE` of the draws is left.
+until an effective :data:`_EFFECTIVE` of the draws is left. What times depend on beside the figures
+of the answer (:mod:`solver.estimation.shapes`) is drawn with them.
 """
 
 from collections.abc import Collection, Sequence
@@ -33,9 +34,8 @@ _OF_OTHERS = 0.3
 #: Share of the draws that must count.
 _EFFECTIVE = 0.25
 
-#: An interval holds what is measured in nine of ten cases: so many standard deviations, more than
-#: the 1.645 of a normal distribution: few rows tell noise, and launches cost what no line says.
-_WITHIN = 2.0
+#: An interval holds what is measured in nine of ten cases: so many standard deviations.
+_WITHIN = 1.645
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,9 +73,10 @@ def predicted_times(
     runs
         Those whose times are wanted.
     free
-        On what the measured runs depend; the others are drawn as far off as was plausible.
+        On what the measured runs depend, shapes included; the others are drawn as far off as was
+        plausible.
     values
-        The likeliest ones.
+        The likeliest ones, of shapes too.
     noise
         How far apart simulated and measured times are, as a share.
     covariance

@@ -6,6 +6,8 @@ import numpy as np
 
 from solver.estimation.least_squares import EstimationProblem, fit, merged, objective, searched
 from solver.estimation.parameters import SLOWDOWN, EstimatedParameter
+from solver.estimation.runs import MeasuredRun
+from solver.estimation.shapes import shapes_of
 from solver.estimation.simulated import Values
 from solver.estimation.starts import starts
 
@@ -100,6 +102,29 @@ def _settled(
             break
         noise = left
     return found
+
+
+def shaped(
+    problem: EstimationProblem,
+    runs: Sequence[MeasuredRun],
+    free: Sequence[EstimatedParameter],
+    values: Values,
+    noise: float,
+) -> tuple[list[EstimatedParameter], dict[EstimatedParameter, float]]:
+    """Fit once more, with what times depend on beside figures (:mod:`solver.estimation.shapes`).
+
+    Where times agree closer than by chance, the figures alone explain them, and nothing is beside.
+
+    Returns
+    -------
+    tuple
+        What the measured runs depend on, and a value of it and of all that other runs do.
+    """
+    if noise <= _NO_CHANCE:
+        return list(free), dict(values)
+    shapes = shapes_of(runs)
+    wide = [*free, *(p for p in shapes if any(p.touches(run) for run in problem.runs))]
+    return wide, fit(problem, wide, {**values, **{p: p.median for p in shapes}}, noise, MIDDLE)
 
 
 def noise_of(problem: EstimationProblem, values: Values, count: int) -> float:

@@ -15,6 +15,7 @@ from solver.estimation.parameters import (
     EstimatedParameter,
 )
 from solver.estimation.runs import MeasuredRun
+from solver.estimation.shapes import GROWTH, SLOW, with_growth, with_slow_launches
 from solver.graph import Graph, with_barrier
 from solver.limits import MAX_BANDWIDTH_GBPS, MIN_BANDWIDTH_GBPS
 from solver.policies.choice import Choice, bind, resolve
@@ -46,6 +47,8 @@ class Simulator:
         known = {p.name: value for p, value in values.items() if p.touches(run)}
         graph = self._graph(run, known.get(COMPUTE, 1.0))
         network = network_of(self._cluster(run, known))
+        if SLOW in known:
+            network = with_slow_launches(network, known[SLOW])
         chain = chain_of(graph)
         if all(cost.time(1) == 0 for cost in costs_of(chain, network)):
             return chain.compute_time
@@ -58,13 +61,14 @@ class Simulator:
         if SHARE in known and run.bandwidth_gbps is not None:
             share = known[SHARE] * run.bandwidth_gbps
             gbps = min(max(share, MIN_BANDWIDTH_GBPS), MAX_BANDWIDTH_GBPS)
-        return replace(
+        found = replace(
             cluster,
             bandwidth_gbps=gbps,
             startup_us=known.get(STARTUP, cluster.startup_us),
             hop_us=known.get(HOP, cluster.hop_us),
             compute_slowdown=max(1.0, known.get(SLOWDOWN, cluster.compute_slowdown)),
         )
+        return with_growth(found, known[GROWTH]) if GROWTH in known else found
 
     def _graph(self, run: MeasuredRun, scale: float) -> Graph:
         """Return the graph of a run with its compute times so many times as long."""

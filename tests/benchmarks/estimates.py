@@ -251,8 +251,8 @@ def _right(
     return right
 
 
-def main(count: int = CASES, first: int = 0) -> None:
-    """Print how well each case is predicted, and the mean of all."""
+def main(count: int = CASES, first: int = 0) -> Figures:
+    """Print how well each case is predicted, and the mean of all; return the latter."""
     found: dict[int, Figures] = {}
     for seed in range(first, first + count):
         found[seed] = case(seed)
@@ -264,6 +264,7 @@ def main(count: int = CASES, first: int = 0) -> None:
     ):
         if of:
             print(f"{label:28}{mean(of)}")
+    return mean(list(found.values()))
 
 
 def mean(of: list[Figures]) -> Figures:

@@ -7,12 +7,13 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from solver.costs import Affine, Cluster, alike, network_of
+from solver.costs import Affine, ChannelCost, Cluster, alike, network_of
 from solver.errors import InvalidMeasurements, InvalidOptions
 from solver.estimation.estimate import estimate
 from solver.estimation.least_squares import EstimationProblem, fit, objective
 from solver.estimation.parameters import parameters_of
 from solver.estimation.runs import MeasuredRun
+from solver.estimation.shapes import with_growth, with_slow_launches
 from solver.estimation.table_runs import runs_of
 from solver.estimation.times_table import TimesRow, is_times, read_times
 from solver.graph import ALL_REDUCE, COMPUTE, Op, build, with_barrier
@@ -367,6 +368,46 @@ def test_a_share_may_be_far_less_than_nominal_and_hardly_more():
 def test_the_same_runs_give_the_same_estimate():
     runs = timed(["small"], [1, 4, 16], ["horovod", "ddp"], noise=0.01)
     assert estimate(runs, CLUSTER) == estimate(runs, CLUSTER)
+
+
+def test_a_launch_of_so_many_bytes_takes_twice_as_long_as_its_bytes():
+    line = alike(Affine(50.0, 2e-4))
+    cost = with_slow_launches(line, 131_072.0)(ChannelCost("network", ALL_REDUCE))
+    assert cost.time(131_072) == pytest.approx(50 + 2 * 131_072 * 2e-4)
+    assert cost.time(4 * 131_072) == pytest.approx(50 + 1.5 * 4 * 131_072 * 2e-4)
+    assert cost.time(2**32) == pytest.approx(50 + 2**32 * 2e-4, rel=0.01)
+
+
+@pytest.mark.parametrize(
+    ("workers", "growth", "hop"),
+    # as they are with 8 workers, and on a ring; 15 / 7 as many steps, or the root of it
+    [(8, 0.5, 4.0), (16, 1.0, 4.0), (16, 0.5, 4 * (7 / 15) ** 0.5)],
+)
+def test_start_ups_grow_as_a_power_of_the_steps(workers, growth, hop):
+    ring = Cluster(workers, 10, hop_us=4.0)
+    assert with_growth(ring, growth).hop_us == pytest.approx(hop)
+    tree = Cluster(workers, 10, hop_us=4.0, algorithm="double_binary_tree")
+    assert with_growth(tree, growth) == tree
+
+
+def slow_launches(n, policy):
+    """Time where launches of 300 KB take twice as long as their bytes do, and steps take none."""
+    line = Affine(100, 2 * (n - 1) / n / 10 / 125)
+    graph = layers() if policy == "bytescheduler" else with_barrier(layers())
+    cost = with_slow_launches(alike(line), 3e5)
+    return simulate(graph, cost, POLICIES[policy]).iteration_time
+
+
+def test_times_where_launches_cost_what_no_line_says():
+    """Of 4 and 8 workers to 16: a line alone takes slow launches for steps, and is 16 % off."""
+    known = [
+        run("small", n, policy, slow_launches(n, policy))
+        for policy in ("wfbp", "ddp")
+        for n in (4, 8)
+    ]
+    alone = run("small", 1, "wfbp", sum(layers().durations))
+    found = estimate([alone, *known, run("small", 16, "bytescheduler")], CLUSTER)
+    assert found.times[-1] == pytest.approx(slow_launches(16, "bytescheduler"), rel=0.1)
 
 
 @pytest.mark.parametrize(
