@@ -8,19 +8,21 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
 import pytest
 
 from app.errors import WorkerDied
 from app.operations.cores import cores
 from app.services.sweeps import parallel as pool
-from app.services.sweeps.parallel import each
+from app.services.sweeps.parallel import LostItem, each
 from tests.app.items import deadly, dying, dying_once, endless, failing, late
 from tests.app.long import gone
 from tests.app.service import environment
 from tests.waiting import until
 
 pytestmark = pytest.mark.live
+T = TypeVar("T")
 #: Starts a pool whose items say who does them and never end.
 ENDLESS = """
 import os, signal, sys
@@ -40,6 +42,12 @@ parallel._CHILD = "tests.app.unstarted"
 )
 
 
+def done(found: list[T | LostItem]) -> list[T]:
+    """Return the results of items of which none was lost."""
+    assert not [each for each in found if isinstance(each, LostItem)]
+    return [each for each in found if not isinstance(each, LostItem)]
+
+
 @pytest.fixture(autouse=True)
 def _two_cores(monkeypatch):
     monkeypatch.setattr(pool, "cores", lambda: 2)
@@ -47,17 +55,17 @@ def _two_cores(monkeypatch):
 
 def test_results_come_in_order_and_progress_is_told() -> None:
     told: list[tuple[int, int]] = []
-    found = each(partial(late, 9), range(9), lambda *done: told.append(done), short_s=0)
+    found = done(each(partial(late, 9), range(9), lambda *so_far: told.append(so_far), short_s=0))
     assert [item for item, _ in found] == list(range(9))
     assert os.getpid() not in {process for _, process in found}
-    assert list(dict.fromkeys(told)) == [(done, 9) for done in range(10)]
+    assert list(dict.fromkeys(told)) == [(count, 9) for count in range(10)]
 
 
 def test_what_is_short_is_done_here(monkeypatch) -> None:
-    assert {process for _, process in each(partial(late, 3), range(3))} == {os.getpid()}
+    assert {process for _, process in done(each(partial(late, 3), range(3)))} == {os.getpid()}
     assert each(failing, [], short_s=0) == []
     monkeypatch.setattr(pool, "cores", lambda: 1)
-    (other,) = {process for _, process in each(partial(late, 3), range(3), short_s=0)}
+    (other,) = {process for _, process in done(each(partial(late, 3), range(3), short_s=0))}
     assert other != os.getpid()  # a process of its own can be ended
 
 

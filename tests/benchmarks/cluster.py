@@ -55,8 +55,10 @@ class TimedCells:
 
     def __call__(self, work, items, progress=None, *, keep=None, short_s=0.0):
         began = time.perf_counter()
-        self.found = self._each(Timing(work), items, progress, short_s=0.0)
+        found = self._each(Timing(work), items, progress, short_s=0.0)
         self.took_s = time.perf_counter() - began
+        self.found = [each for each in found if isinstance(each, Timed)]
+        assert len(self.found) == len(found), "a cell was lost"
         for place, each in enumerate(self.found if keep else []):
             keep(place, each.value)
         return [each.value for each in self.found]
