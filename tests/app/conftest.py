@@ -31,7 +31,7 @@ def one_worker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
         "WORKERS": "1",
         "MAX_QUEUED": "2",
         "JOB_GRACE_S": "0.5",
-        "JOB_MEMORY_BYTES": str(3 * 2**28),
+        "JOB_MEMORY_BYTES": str(2**29),
         "LOG_LEVEL": "debug",
         "MAX_QUEUE": "5",  # no setting
     }
