@@ -25,7 +25,7 @@ MOST_CHARACTERS = 128
 _HELD = re.compile(r"(\d{4}-\d\d-\d\dT[\d:.]{8,15}Z) ([0-9a-f]{1,32})")
 
 
-class Listed(Protocol):
+class ListedRow(Protocol):
     """What is listed: a job, or a run."""
 
     @property
@@ -37,7 +37,7 @@ class Listed(Protocol):
         """When it was made."""
 
 
-def cursor_of(last: Listed) -> str:
+def cursor_of(last: ListedRow) -> str:
     """Return the cursor of the page after the one that ends with a row."""
     return urlsafe_b64encode(f"{last.created_at} {last.id}".encode()).decode().rstrip("=")
 

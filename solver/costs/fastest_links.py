@@ -12,7 +12,7 @@ from solver.graph import ALL_REDUCE
 from solver.units import bytes_per_us
 
 #: The bandwidth of the slowest network [Gbit/s]: the 10 Mbit/s that Ethernet began with (IEEE
-#: 802.3). What trains over the Internet sends at ten times as much and more.
+#: 802.3).
 SLOWEST_GBPS = 0.01
 
 #: In 1 ns light goes 0.3 m: nothing comes from one device to another in less [us].

@@ -1,14 +1,25 @@
 """The command, and the servers that several files of tests share."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
+from app.operations.settings import Settings
+from app.storage.database import Store
 from tests.app.command import Run, runner
 from tests.app.postgres import Cluster
 from tests.app.privileges import MODES_HOLD
 from tests.app.service import Service, running
+
+
+@pytest.fixture
+def store(tmp_path: Path, database: Callable[[], str | None]) -> Iterator[Store]:
+    """Open an empty database, of SQLite and then of PostgreSQL."""
+    found = Store(Settings(data_dir=tmp_path, database_url=database()))
+    found.open()
+    yield found
+    found.close()
 
 
 @pytest.fixture

@@ -1,8 +1,6 @@
 """Cursors of lists: they tell nothing of what others have, and go on where a page ended."""
 
 from base64 import urlsafe_b64decode, urlsafe_b64encode
-from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import pytest
 
@@ -12,20 +10,11 @@ from app.jobs import table as jobs
 from app.jobs.queue import NewJob, Room, Submission
 from app.jobs.table import JobRecord
 from app.operations.callers import Caller
-from app.operations.settings import Settings
 from app.storage.cursors import MOST_CHARACTERS, cursor_of
 from app.storage.database import Store
 from app.storage.runs import life
 
 ALICE, BOB = (Caller(name, None, frozenset({"submit"}), name) for name in ("alice", "bob"))
-
-
-@pytest.fixture
-def store(tmp_path: Path, database: Callable[[], str | None]) -> Iterator[Store]:
-    found = Store(Settings(data_dir=tmp_path, database_url=database()))
-    found.open()
-    yield found
-    found.close()
 
 
 def add(store: Store, caller: Caller | None = None) -> str:

@@ -1,6 +1,5 @@
 """Runs in the database: kept over a restart, for so long, within limits; what is too long."""
 
-from collections.abc import Callable, Iterator
 from datetime import timedelta
 from itertools import pairwise
 from pathlib import Path
@@ -28,14 +27,6 @@ from tests.app.here import here
 
 PLAN = NewPlan(0, "start", None, 100.0, 2, 2, "{}")
 REQUEST = RunRequest.model_validate(EXAMPLE)
-
-
-@pytest.fixture
-def store(tmp_path: Path, database: Callable[[], str | None]) -> Iterator[Store]:
-    found = Store(Settings(data_dir=tmp_path, database_url=database()))
-    found.open()
-    yield found
-    found.close()
 
 
 def step(number: int, plan: int = 0) -> RunStepBody:

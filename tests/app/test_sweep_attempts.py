@@ -24,7 +24,7 @@ SWEEPS = {
 }
 
 
-class Here:
+class CellsHere:
     """Computes items in this process, of which some are lost, until so many are done."""
 
     def __init__(self, lost: Sequence[int] = (), most: int = 10**6) -> None:
@@ -52,7 +52,7 @@ class Here:
         return []
 
 
-def ran(asked: Json, each: Here, **more: Any) -> SweepAnswer:
+def ran(asked: Json, each: CellsHere, **more: Any) -> SweepAnswer:
     return run(problem_of(read_parsed(asked, SweepRequest)), each=each, **more)
 
 
@@ -62,15 +62,15 @@ def same(answer: SweepAnswer) -> str:
 
 @pytest.mark.parametrize("kind", SWEEPS)
 def test_what_an_attempt_has_kept_is_not_computed_again(kind: str) -> None:
-    asked, whole = SWEEPS[kind], Here()
+    asked, whole = SWEEPS[kind], CellsHere()
     expected = ran(asked, whole)
     many = len(whole.done)
     kept: list[bytes] = []
     with pytest.raises(KeyboardInterrupt):
-        ran(asked, Here(most=many - 1), draft=lambda _, kept_of: kept.append(kept_of()))
+        ran(asked, CellsHere(most=many - 1), draft=lambda _, kept_of: kept.append(kept_of()))
     assert [len(kept_cells(each, many)) for each in kept] == [*range(1, many)]
     told: list[tuple[int, int]] = []
-    last = Here()
+    last = CellsHere()
     answer = ran(asked, last, kept=kept[-1], progress=lambda *done: told.append(done))
     assert last.done == whole.done[-1:]
     assert told == [(many, many)]
@@ -81,7 +81,7 @@ def test_what_cannot_be_used_is_computed() -> None:
     assert kept_cells(None, 3) == {}
     assert kept_cells(b"\xff", 3) == {}
     asked, kept = SWEEPS["plans"], list[bytes]()
-    ran(asked, Here(), draft=lambda _, kept_of: kept.append(kept_of()))
+    ran(asked, CellsHere(), draft=lambda _, kept_of: kept.append(kept_of()))
     found = msgspec.msgpack.decode(kept[-1])
     assert kept_cells(msgspec.msgpack.encode(found | {"version": "0.0"}), 12) == {}
     cells = kept_cells(kept[-1], 12)
@@ -91,8 +91,8 @@ def test_what_cannot_be_used_is_computed() -> None:
 
 @pytest.mark.parametrize("kind", SWEEPS)
 def test_a_cell_that_always_dies_is_a_row_with_its_reason(kind: str) -> None:
-    asked, whole = SWEEPS[kind], ran(SWEEPS[kind], Here())
-    answer = ran(asked, Here(lost=[1]))
+    asked, whole = SWEEPS[kind], ran(SWEEPS[kind], CellsHere())
+    answer = ran(asked, CellsHere(lost=[1]))
     assert len(answer.cells) == answer.cells_asked == len(whole.cells)
     row = answer.cells[1]
     assert row.lost == "Its process ended 4 times before it was done, at last by signal SIGKILL."
@@ -117,4 +117,4 @@ def test_a_cell_that_always_dies_is_a_row_with_its_reason(kind: str) -> None:
 
 def test_where_no_cell_can_be_computed_the_sweep_fails() -> None:
     with pytest.raises(WorkerDied, match="No part of this could be computed"):
-        ran(SWEEPS["plans"], Here(lost=range(12)))
+        ran(SWEEPS["plans"], CellsHere(lost=range(12)))

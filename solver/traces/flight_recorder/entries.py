@@ -96,6 +96,12 @@ class FlightDump(NamedTuple):
     larger: tuple[str, ...] = ()
 
 
+def _count(value: Any) -> int | None:
+    """Return a number below ten million, which a dump may write as text; None of anything else."""
+    text = str(value)
+    return int(text) if text.isdecimal() and len(text) < 8 else None  # noqa: PLR2004
+
+
 def dump_of(content: bytes, place: str, base_ns: int | None = None) -> tuple[FlightDump, int]:
     """Read one dump, and say what its times are counted from [ns].
 
@@ -128,17 +134,14 @@ def dump_of(content: bytes, place: str, base_ns: int | None = None) -> tuple[Fli
         (_entry_of(entry, groups, base_ns) for entry in timed), key=lambda one: one.start
     )
     sizes = [(group.name, group.workers) for group in groups.values() if group.workers]
-    told = str(raw.world_size)
-    world = int(told) if told.isdecimal() and len(told) < 8 else None  # noqa: PLR2004
-    rank = str(raw.rank)
     first = min((entry.record_id or 0 for entry in raw.entries), default=0)
     dump = FlightDump(
-        int(rank) if rank.isdecimal() and len(rank) < 8 else None,  # noqa: PLR2004 - a million
+        _count(raw.rank),
         tuple(entries),
         first == 0,
         len(raw.entries) - len(timed),
         cut.said if cut else None,
-        tuple(larger_than_the_job(sizes, world)),
+        tuple(larger_than_the_job(sizes, _count(raw.world_size))),
     )
     return dump, base_ns
 
