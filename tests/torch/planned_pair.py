@@ -22,10 +22,11 @@ def draw(step: int, rank: int, *shape: int) -> torch.Tensor:
 
 def dealt(model: nn.Module, count: int = 3, parts: int = 1) -> BucketPlan:
     """Deal parameters to buckets like cards, each in parts that take turns with the others'."""
+    ignored = getattr(model, "_ddp_params_and_buffers_to_ignore", ())
     known = {
         n.replace("_orig_mod.", ""): p.numel() * p.element_size()
         for n, p in model.named_parameters()
-        if p.requires_grad
+        if p.requires_grad and n not in ignored
     }
     names = list(known)
     groups = [tuple(names[k::count]) for k in range(min(count, len(names)))]

@@ -12,6 +12,8 @@ import pytest
 import torch
 import torch.distributed as dist
 from torch import nn
+from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.fsdp import fully_shard
 from torch.nn.parallel import DistributedDataParallel
 from torch.optim.swa_utils import AveragedModel
 from torch.utils.checkpoint import checkpoint
@@ -750,6 +752,69 @@ def plans_of_other_models(folder: Path, rank: int) -> None:
     refused(ValueError, "Parameters without a shape yet: '0.bias|weight'", lambda: PlannedDDP(lazy))
 
 
+def wrappers(folder: Path, rank: int) -> None:
+    """As Accelerate, Trainer and Lightning make them, inside and outside."""
+    planned = PlannedDDP(of_linears(), ())
+    refused(
+        TypeError,
+        "PlannedDDP sends the gradients already",
+        lambda: DistributedDataParallel(planned),
+    )
+    around = DistributedDataParallel(nn.Sequential(planned))
+    refused(TypeError, "PlannedDDP sends the gradients already", lambda: square(around, 0, rank))
+    inside = nn.Sequential(nn.Linear(2, 2), DistributedDataParallel(nn.Linear(2, 2)))
+    refused(
+        TypeError, "DistributedDataParallel at '1' sends gradients too", lambda: PlannedDDP(inside)
+    )
+    refused(TypeError, "PlannedDDP at '0' sends", lambda: PlannedDDP(nn.Sequential(planned)))
+    refused(TypeError, r"Compile the model before it is wrapped", planned.compile)
+    refused(NotImplementedError, "in their own type", planned.register_comm_hook)
+
+
+def sharded_parameters(folder: Path, rank: int) -> None:
+    model = of_linears()
+    mesh = init_device_mesh("cpu", (2,))
+    fully_shard(model[1], mesh=mesh)
+    refused(
+        TypeError,
+        r"2 parameters are sharded \(DTensor\): '1.weight', '1.bias'. fully_shard",
+        lambda: PlannedDDP(model, ()),
+    )
+
+
+def ignored_parameters(folder: Path, rank: int) -> None:
+    """Those that DistributedDataParallel leaves to each rank, and their buffers."""
+
+    def make() -> nn.Module:
+        model = of_convolutions()
+        model._ddp_params_and_buffers_to_ignore = ["0.bias", "1.running_mean"]
+        return model
+
+    both: list[Any] = []
+    for is_planned in (True, False):
+        torch.manual_seed(rank)
+        module = make()
+        optimizer = momentum(module)
+        wrapped = (
+            PlannedDDP(module, optimizer, dealt(module))
+            if is_planned
+            else DistributedDataParallel(module)
+        )
+        both.append((wrapped, optimizer))
+    before = both[0][0].module[0].bias.detach().clone()
+    for step in range(4):
+        for model, optimizer in both:
+            of_image(model, step, rank).backward()
+            optimizer.step()
+            optimizer.zero_grad()
+    states = [model.module.state_dict() for model, _ in both]
+    assert all(torch.equal(states[0][name], states[1][name]) for name in states[0])
+    own = states[0]["0.bias"].clone()
+    assert not torch.equal(own, before)
+    dist.broadcast(own, src=0)
+    assert torch.equal(own, states[0]["0.bias"]) == (rank == 0)
+
+
 def ranks_that_differ(folder: Path, rank: int) -> None:
     model = of_linears()
     there = r"Ranks \[1\] have another plan than rank 0"
@@ -803,6 +868,7 @@ SCENARIOS = {
         autocast,
         unused_parameters,
         shared_and_frozen_parameters,
+        ignored_parameters,
         uses_that_bypass_modules,
         lists_kept_by_the_user,
         reading_after_a_step,
@@ -824,6 +890,8 @@ SCENARIOS = {
         a_group_of_its_own,
         taken_off,
         plans_of_other_models,
+        wrappers,
+        sharded_parameters,
         ranks_that_differ,
         what_is_refused,
     )

@@ -1,5 +1,7 @@
 """Which optimizers have pieces: those whose updates depend on nothing that a piece has not."""
 
+import threading
+
 import pytest
 
 pytest.importorskip("torch")
@@ -44,10 +46,46 @@ class Scaled(torch.optim.SGD):
                 parameter.data.add_(parameter.grad, alpha=-self.scale)
 
 
-def _parameters() -> list[nn.Parameter]:
-    made = [nn.Parameter(torch.ones(2)) for _ in range(2)]
+class ClippedInside(torch.optim.SGD):
+    """Clips the norm of all gradients inside its step, as large as that seldom is."""
+
+    def step(self, closure=None):
+        held = [p for group in self.param_groups for p in group["params"]]
+        nn.utils.clip_grad_norm_(held, 100.0)
+        return super().step(closure)
+
+
+class CountingInClass(torch.optim.SGD):
+    """Counts its steps for all of its kind."""
+
+    steps = 0
+
+    def step(self, closure=None):
+        type(self).steps += 1
+        return super().step(closure)
+
+
+class Noisy(torch.optim.SGD):
+    """Steps with noise, which parts draw in another order."""
+
+    def step(self, closure=None):
+        for group in self.param_groups:
+            for parameter in group["params"]:
+                parameter.data.add_(parameter.grad + torch.randn(2), alpha=-0.1)
+
+
+class Locked(torch.optim.SGD):
+    """Holds what cannot be copied."""
+
+    def __init__(self, parameters, lr):
+        super().__init__(parameters, lr)
+        self.lock = threading.Lock()
+
+
+def _parameters(*shape: int) -> list[nn.Parameter]:
+    made = [nn.Parameter(torch.ones(shape or 2)) for _ in range(2)]
     for parameter in made:
-        parameter.grad = torch.ones(2)
+        parameter.grad = torch.ones(shape or 2)
     return made
 
 
@@ -57,16 +95,43 @@ def _parameters() -> list[nn.Parameter]:
         (lambda p: torch.optim.SGD(p, 0.1, momentum=0.9), True),
         (lambda p: torch.optim.Adam(p, 0.1, fused=True), True),
         (lambda p: torch.optim.AdamW(p, 0.1, foreach=True), True),
+        (lambda p: torch.optim.Muon(p, 0.1), True),
+        (lambda p: torch.optim.Adafactor(p, 0.1), True),
         (lambda p: Counting(p, 0.1), False),  # what counts is kept under a private name
         (lambda p: Handing(p, 0.1), False),  # as ZeroRedundancyOptimizer does
+        (lambda p: ClippedInside(p, 0.1, momentum=0.9), False),
+        (lambda p: CountingInClass(p, 0.1), False),
+        (lambda p: Noisy(p, 0.1), False),
+        (lambda p: Locked(p, 0.1), False),
     ],
 )
 def test_first_step_shows_whether_there_are_pieces(make, expected) -> None:
+    """And it is the optimizer's own: the copies of it change nothing, random numbers neither."""
+    both = []
+    for is_watched in (False, True):
+        parameters = _parameters(2, 2)
+        optimizer = make(parameters)
+        torch.manual_seed(7)
+        if is_watched:
+            pieces = Pieces(optimizer, {id(p): k for k, p in enumerate(parameters)})
+            pieces.whole(optimizer.step)
+            assert pieces.is_separable is expected
+            assert (pieces.fault is None) is expected
+        else:
+            optimizer.step()
+        both.append([*parameters, torch.rand(1)])
+    assert all(torch.equal(one, other) for one, other in zip(*both, strict=True))
+
+
+def test_a_step_with_a_closure_or_without_gradients_shows_nothing() -> None:
     parameters = _parameters()
-    optimizer = make(parameters)
-    pieces = Pieces(optimizer, {id(p): k for k, p in enumerate(parameters)})
-    pieces.whole(optimizer.step)
-    assert pieces.is_separable is expected
+    optimizer = torch.optim.LBFGS(parameters)
+    pieces = Pieces(optimizer, {})
+    pieces.whole(lambda: optimizer.step(lambda: torch.ones(())), is_plain=False)
+    for parameter in parameters:
+        parameter.grad = None
+    pieces.whole(lambda: None)
+    assert pieces.is_separable is None
 
 
 def test_piece_steps_by_what_its_user_has_set_since() -> None:

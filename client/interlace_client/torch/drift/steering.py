@@ -18,6 +18,7 @@ from interlace_client.torch.drift.recorder import Recorder, host_clock
 from interlace_client.torch.drift.refreshed import table_of
 from interlace_client.torch.drift.replanning import PlanMaker, written
 from interlace_client.torch.plans import GRADIENT, some
+from interlace_client.torch.runtime.wrapping import known_parameters
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -103,9 +104,8 @@ class Steering:
         clock: Callable[[], float] = host_clock,
     ) -> None:
         sizes = {
-            name.replace("_orig_mod.", ""): p.numel() * p.element_size()
-            for name, p in planned.module.named_parameters()
-            if p.requires_grad
+            name: p.numel() * p.element_size()
+            for name, p in known_parameters(planned.module).items()
         }
         self._planned, self._parameters, self._every = planned, list(sizes), check_every
         self._agreement: Agreement = (

@@ -5,11 +5,13 @@
 ``steps``              the optimizers' steps: of what is there now, of the rest later
 ``arrivals``           what is on its way, and how it arrives
 ``reduction``          gradients into buckets, launches in the plan's order
+``separable``          whether a step is the sum of steps of its parts
 ``updates``            an optimizer's step in pieces, one for each bucket
 ``pending``            tensors that whatever reads them waits for
 ``guards``             modules whose parameters are waited for where they are read
 ``buffers``            flat memory of a bucket
 ``buffer_copies``      buffers that are the first rank's
+``wrapping``           which modules are taken, and who may not wrap the run
 ``ranks``              what all ranks must have alike
 =====================  ============================================================
 """

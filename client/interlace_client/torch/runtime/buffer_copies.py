@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from interlace_client.torch.runtime.wrapping import shared_buffers
 from interlace_client.torch.transport import PrivateGroup
 
 
@@ -25,7 +26,7 @@ class BufferCopies:
 
     def __init__(self, module: nn.Module, process_group: Any, timeout: timedelta | None) -> None:
         kinds: dict[Any, list[torch.Tensor]] = {}
-        for buffer in module.buffers():
+        for buffer in shared_buffers(module):
             kinds.setdefault((buffer.dtype, buffer.device), []).append(buffer)
         self._kinds = [(buffers, *_flat(buffers)) for buffers in kinds.values()]
         self._group = PrivateGroup(process_group, timeout=timeout)

@@ -18,7 +18,6 @@ from interlace_client.torch.plans import (
     check_parameters,
     read_plan,
     reversed_buckets,
-    some,
 )
 from interlace_client.torch.runtime.arrivals import Arrivals
 from interlace_client.torch.runtime.buffer_copies import BufferCopies
@@ -31,6 +30,13 @@ from interlace_client.torch.runtime.ranks import (
 )
 from interlace_client.torch.runtime.reduction import Observer, Reduction
 from interlace_client.torch.runtime.steps import BucketUpdates, warn_of_optimizers
+from interlace_client.torch.runtime.wrapping import (
+    UNWRAPPED,
+    known_parameters,
+    refuse_module,
+    refuse_wrapper,
+    shared_buffers,
+)
 from interlace_client.torch.transport import PrivateGroup, Transport
 
 
@@ -87,7 +93,9 @@ class PlannedDDP(nn.Module):
     Raises
     ------
     TypeError
-        When the module is in a DistributedDataParallel already.
+        When the module is in a DistributedDataParallel already, or holds one; when its parameters
+        are sharded (``fully_shard``, tensor parallelism). A wrapper around this that sends
+        gradients is refused where it is made, or at its first forward pass.
     InvalidPlan
         When the plan is not of this model, with all differences.
     RuntimeError
@@ -110,9 +118,7 @@ class PlannedDDP(nn.Module):
         transport: Transport | None = None,
     ) -> None:
         super().__init__()
-        if isinstance(module, (DistributedDataParallel, PlannedDDP)):
-            raise TypeError(f"Give the module itself: {type(module).__name__} sends gradients too.")
-        _refuse_lazy(module)
+        refuse_module(module, (DistributedDataParallel, PlannedDDP))
         if is_guarded(module):
             raise RuntimeError(
                 "Another PlannedDDP sends the gradients of this module: call its detach() first."
@@ -121,16 +127,12 @@ class PlannedDDP(nn.Module):
         self._group = process_group
         self._find_unused = find_unused_parameters
         self._is_syncing = True
-        self._known = {
-            name.replace("_orig_mod.", ""): p
-            for name, p in module.named_parameters()
-            if p.requires_grad
-        }
+        self._known = known_parameters(module)
         self._ranks = dist.get_world_size(process_group) if transport is None else 1
         self._transport = transport or PrivateGroup(process_group, window=window, timeout=timeout)
         self._buffers_of = (
             BufferCopies(module, process_group, timeout)
-            if transport is None and broadcast_buffers and next(module.buffers(), None) is not None
+            if transport is None and broadcast_buffers and shared_buffers(module)
             else None
         )
         self._arrivals = Arrivals(self._known.values(), self._transport)
@@ -179,8 +181,29 @@ class PlannedDDP(nn.Module):
     def observer(self, observer: Observer | None) -> None:
         self._observer = self._arrivals.reduction.observer = observer
 
+    @property
+    def _ddp_params_and_buffers_to_ignore(self) -> Any:
+        """What a DistributedDataParallel around this asks for first: refuse it there."""
+        raise TypeError(UNWRAPPED)
+
+    def compile(self, *_: Any, **__: Any) -> None:
+        """Refuse: a module that is compiled reads parameters unseen, so it is known before."""
+        raise TypeError(
+            "Compile the model before it is wrapped: model.compile() or torch.compile(model), then "
+            "PlannedDDP(model, ...)."
+        )
+
+    def register_comm_hook(self, *_: Any, **__: Any) -> None:
+        """Refuse: a plan's launches carry gradients as they are."""
+        raise NotImplementedError(
+            "PlannedDDP sends gradients in their own type: a hook would send other bytes than "
+            "planned. Use DistributedDataParallel for hooks, or plan with `compression` first to "
+            "see what it would gain."
+        )
+
     def forward(self, *inputs: Any, **kwargs: Any) -> Any:
         """Call the module; each parameter waits for its own bucket."""
+        refuse_wrapper()
         if torch.is_grad_enabled() and self._arrivals.is_begun:
             self._arrivals.reduction.wait_launched()
         if self._buffers_of:
@@ -291,9 +314,3 @@ class PlannedDDP(nn.Module):
 
 def _sizes(parameters: Mapping[str, nn.Parameter]) -> list[tuple[str, int]]:
     return [(name, p.numel() * p.element_size()) for name, p in parameters.items()]
-
-
-def _refuse_lazy(module: nn.Module) -> None:
-    lazy = [n for n, p in module.named_parameters() if nn.parameter.is_lazy(p)]
-    if lazy:
-        raise ValueError(f"Parameters without a shape yet: {some(lazy)}. Run a forward pass first.")

@@ -11,6 +11,7 @@ import torch.distributed as dist
 from torch import nn
 
 from interlace_client.torch.plans import BucketPlan
+from interlace_client.torch.runtime.wrapping import shared_tensors
 from interlace_client.torch.transport import Transport
 
 
@@ -41,8 +42,8 @@ def compare_ranks(digest: str, process_group: Any = None) -> None:
 
 
 def take_from_first(module: nn.Module, transport: Transport) -> None:
-    """Make parameters and buffers those of the first rank."""
-    for tensor in [*module.parameters(), *module.buffers()]:
+    """Make parameters and buffers those of the first rank, but for those that DDP ignores."""
+    for tensor in shared_tensors(module):
         whole = tensor.detach().contiguous()
         transport.broadcast(whole).wait()
         tensor.detach().copy_(whole)

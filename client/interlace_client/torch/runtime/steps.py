@@ -23,8 +23,8 @@ _AS_UNDER_THE_BARRIER = (
 class BucketUpdates:
     """What ``optimizer.step()`` does: it has the update of each bucket made when that is read.
 
-    The first step of an optimizer is its own, of all parameters: it shows whether the step changes
-    more than parameters and their state, as an update in pieces must not.
+    The first step of an optimizer is its own, of all parameters: it shows whether it is the sum of
+    steps of its parts (:mod:`~interlace_client.torch.runtime.separable`).
 
     Parameters
     ----------
@@ -78,7 +78,8 @@ class BucketUpdates:
         result = None
         if args or kwargs or self.barrier or not arrivals.is_begun or self._is_whole(pieces):
             arrivals.drain()
-            result = pieces.whole(partial(self._own[k], *args, **kwargs))
+            plain = not (args or kwargs or pieces.has_hooks or self.barrier)
+            result = pieces.whole(partial(self._own[k], *args, **kwargs), is_plain=plain)
         else:
             arrivals.reduction.wait_launched()
             options = pieces.snapshot()
@@ -102,10 +103,7 @@ class BucketUpdates:
         if pieces.has_hooks:
             self._say(f"{pieces.name} has step hooks: {_AS_UNDER_THE_BARRIER}")
         if pieces.is_separable is False:
-            self._say(
-                f"{pieces.name} changes more than parameters and their state in a step: "
-                f"{_AS_UNDER_THE_BARRIER}"
-            )
+            self._say(f"{pieces.name} {pieces.fault}: {_AS_UNDER_THE_BARRIER}")
         return (
             not pieces.is_separable
             or pieces.has_hooks

@@ -11,6 +11,8 @@ import torch
 from torch import nn
 from torch.optim.optimizer import _global_optimizer_post_hooks, _global_optimizer_pre_hooks
 
+from interlace_client.torch.runtime.separable import StepOnCopies
+
 #: What a step depends on besides parameters and their state: the options (learning rate, ...) of
 #: all groups of an optimizer, and its own attributes.
 Options = tuple[list[dict[str, Any]], dict[str, Any]]
@@ -38,14 +40,17 @@ class Pieces:
     Attributes
     ----------
     is_separable
-        Whether a step changes nothing but parameters and their state; None before the first.
+        Whether a step of all parameters is one of each bucket's; None before the first.
+    fault
+        Why it is not; None where it is, or that is not known.
     """
 
     def __init__(self, optimizer: torch.optim.Optimizer, homes: Mapping[int, int]) -> None:
         self._optimizer = optimizer
         self._step = type(optimizer).step
         self._form = _form(optimizer)
-        self.is_separable: bool | None = None if _is_plain(optimizer) else False
+        self.fault = None if _is_plain(optimizer) else "has another optimizer make its steps"
+        self.is_separable: bool | None = None if self.fault is None else False
         self._state = optimizer.state
         self.members = {id(p) for group in optimizer.param_groups for p in group["params"]}
         self.name = type(optimizer).__name__
@@ -65,7 +70,7 @@ class Pieces:
     def moved(self, homes: Mapping[int, int]) -> Pieces:
         """Make the pieces of the same optimizer for other buckets, or as it is by now."""
         pieces = Pieces(self._optimizer, homes)
-        pieces.is_separable = self.is_separable
+        pieces.is_separable, pieces.fault = self.is_separable, self.fault
         return pieces
 
     @property
@@ -99,13 +104,23 @@ class Pieces:
         ]
         return groups, _attributes(self._optimizer)
 
-    def whole(self, step: Callable[[], Any]) -> Any:
-        """Make the optimizer's own step, and learn from the first one whether it has pieces."""
-        if self.is_separable is not None:
+    def whole(self, step: Callable[[], Any], *, is_plain: bool = True) -> Any:
+        """Make the optimizer's own step, and learn from the first plain one whether it has pieces.
+
+        ``is_plain`` says that the step was called without a closure or the like.
+        """
+        gradients = (p.grad for group in self._optimizer.param_groups for p in group["params"])
+        if self.is_separable is not None or not is_plain or all(g is None for g in gradients):
             return step()
-        before = repr(self.snapshot())
+        before, copies = repr(self.snapshot()), StepOnCopies(self._optimizer)
         result = step()
-        self.is_separable = before == repr(self.snapshot())
+        is_changed = before != repr(self.snapshot())
+        self.fault = (
+            "changes more than parameters and their state in a step"
+            if is_changed
+            else copies.compare()
+        )
+        self.is_separable = self.fault is None
         return result
 
     def step(self, bucket: int | None, options: Options) -> None:
