@@ -5,7 +5,8 @@ Run by torchrun, with gloo on CPUs and NCCL on GPUs:
     torchrun --nproc-per-node 2 planned_training.py --service http://planner:8000
 
 Without ``--service`` the command ``interlace`` of this machine makes the plan. Where nobody makes
-one, or nothing is to be gained, training goes on with DistributedDataParallel.
+one, nothing is to be gained, or the plan's own steps do not show the gain, training goes on with
+DistributedDataParallel.
 """
 
 from __future__ import annotations
@@ -20,10 +21,9 @@ import torch
 import torch.distributed as dist
 from torch import nn
 from torch.nn.functional import cross_entropy
-from torch.nn.parallel import DistributedDataParallel
 
-from interlace_client.torch import NoAnswer, PlannedDDP, Planner, calibrate, make_plan
-from interlace_client.torch.capture import capture
+from interlace_client.torch import NoAnswer, PlannedDDP, Planner, Trial, calibrate, make_plan
+from interlace_client.torch.capture import capture, measure_slowdown
 
 CLASSES, BATCH = 10, 32
 
@@ -34,22 +34,28 @@ def network(width: int, layers: int) -> nn.Module:
     return nn.Sequential(*hidden, nn.Linear(width, CLASSES))
 
 
+def loss_of(model: nn.Module, batch: torch.Tensor) -> torch.Tensor:
+    """Make a forward pass."""
+    return cross_entropy(model(batch), batch.sum(1).long() % CLASSES)
+
+
 def train_step(model: nn.Module, optimizer: torch.optim.Optimizer, batch: torch.Tensor) -> None:
     """Take a step, as in any loop."""
-    labels = batch.sum(1).long() % CLASSES
-    cross_entropy(model(batch), labels).backward()
+    loss_of(model, batch).backward()
     optimizer.step()
     optimizer.zero_grad()
 
 
-def planned(
+def tried(
     model: PlannedDDP,
     optimizer: torch.optim.Optimizer,
     batch: torch.Tensor,
+    slowdown: float,
     given: argparse.Namespace,
-) -> nn.Module:
-    """Return the model with the best plan, or in DistributedDataParallel when none is better."""
+) -> None:
+    """Have the model take the best plan, or DistributedDataParallel when none is better."""
     recording = capture(model, lambda: train_step(model, optimizer, batch), optimizer)
+    recording = recording.with_slowdown(slowdown)
     gradients = sum(tensor.bytes for tensor in recording.tensors)
     calibration = calibrate(sizes=gradients, limit_s=given.calibration_s)
     for note in [*recording.notes, *calibration.notes]:
@@ -58,12 +64,15 @@ def planned(
         advice = make_plan(recording, calibration, Planner(given.service, given.search_s))
     except NoAnswer as error:
         say(f"No plan: {error}")
-        return DistributedDataParallel(model.detach())
+        return model.hand_over(model.as_ddp())
     say(advice.sentence)
     if not advice.is_worth:
-        return DistributedDataParallel(model.detach())
-    model.install(advice.plan)
-    return model
+        return model.hand_over(model.as_ddp())
+    trial = Trial(model, advice)
+    while trial.outcome is None:
+        train_step(model, optimizer, batch)
+    say(trial.outcome.sentence)
+    return None
 
 
 def timed(
@@ -92,11 +101,14 @@ def train(given: argparse.Namespace, device: str) -> None:
     optimizer = torch.optim.SGD(net.parameters(), lr=0.01, momentum=0.9)
     batch = torch.rand(BATCH, given.width, device=device)
 
-    first = PlannedDDP(net, optimizer)  # for now the buckets of DistributedDataParallel
-    say(f"{timed(first, optimizer, batch, given.steps):.1f} ms a step before")
-    model = planned(first, optimizer, batch, given)
-    say(f"{timed(model, optimizer, batch, given.steps):.1f} ms a step in {type(model).__name__}")
-    first.detach()  # the last updates arrive
+    slowdown = measure_slowdown(net, lambda: loss_of(net, batch).backward())
+    optimizer.zero_grad()
+    model = PlannedDDP(net, optimizer)  # for now the buckets of DistributedDataParallel
+    say(f"{timed(model, optimizer, batch, given.steps):.1f} ms a step before")
+    tried(model, optimizer, batch, slowdown, given)
+    by = "by the plan" if model.is_planned else "in DistributedDataParallel"
+    say(f"{timed(model, optimizer, batch, given.steps):.1f} ms a step {by}")
+    model.detach()  # the last updates arrive
 
 
 def main() -> None:

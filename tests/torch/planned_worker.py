@@ -18,7 +18,8 @@ from torch.nn.parallel import DistributedDataParallel
 from torch.optim.swa_utils import AveragedModel
 from torch.utils.checkpoint import checkpoint
 
-from interlace_client.torch import PlannedDDP, UnusablePlan
+from interlace_client.torch import PlanAdvice, PlannedDDP, Trial, UnusablePlan
+from interlace_client.torch.drift.replanning import written
 from tests.torch.networks import Tied, words
 from tests.torch.planned_pair import (
     Loss,
@@ -678,6 +679,49 @@ def another_plan(folder: Path, rank: int) -> None:
     pair.train(range(8, 10))
 
 
+def trials(folder: Path, rank: int) -> None:
+    """All arms train as DistributedDataParallel does; what is slower on any rank goes."""
+    for planned_us, is_kept in ((1.0, True), (1.0 + 0.5 * rank, False)):
+        pair = Pair(rank, of_convolutions)
+        pair.train(range(2), of_image)
+        advice = advice_on(pair.ours)
+        now = 0.0
+        trial = Trial(pair.ours, advice, clock=lambda: now)  # noqa: B023
+        used = []
+        for step in range(2, 2 + 41 + 3):
+            with pair.ours.no_sync(), pair.theirs.no_sync():
+                pair.backward(100 + step, of_image)
+            pair.backward(step, of_image)
+            used.append((pair.ours.is_planned, pair.ours.plan == dealt(pair.ours.module)))
+            now += planned_us if pair.ours.is_planned else 1.2
+            pair.step(set_to_none=step % 5 > 0)
+        outcome = trial.outcome
+        assert outcome is not None
+        assert [arm.is_plan for arm in outcome.arms] == [False, False, True, True]
+        assert all(len(arm.steps_us) == 7 for arm in outcome.arms)
+        assert outcome.is_planned is is_kept is pair.ours.is_planned
+        assert outcome.gain == pytest.approx(1.2 / (1.0 if is_kept else 1.5))
+        assert outcome.promised == pytest.approx(1.25)
+        assert len(set(used)) == 2  # by DistributedDataParallel, and by the plan
+        pair.compare()
+        other = "The plan is kept" if is_kept else "DistributedDataParallel goes on"
+        assert outcome.sentence.startswith(other)
+        pair.ours.install(dealt(pair.ours.module, 2))
+        assert pair.ours.is_planned
+        pair.train(range(50, 53), of_image)
+        module = pair.ours.detach()
+        assert module[0].weight.grad is not None or not module[0].weight._backward_hooks
+
+
+def advice_on(model: PlannedDDP) -> PlanAdvice:
+    """Advise what is dealt, with a best cap of DistributedDataParallel that is not its default."""
+    sizes = {name: p.numel() * p.element_size() for name, p in model.module.named_parameters()}
+    plan = written(dealt(model.module), sizes)
+    return PlanAdvice(
+        plan, False, 4.0, 5.4, 5.0, 1.0, verdict="worth_it", is_worth=True, sentence=""
+    )
+
+
 def several_types(folder: Path, rank: int) -> None:
     def make() -> nn.Module:
         return nn.ModuleList(
@@ -886,6 +930,7 @@ SCENARIOS = {
         step_hooks_and_closures,
         steps_that_cannot_be_cut,
         another_plan,
+        trials,
         several_types,
         a_group_of_its_own,
         taken_off,

@@ -34,8 +34,11 @@ def test_with_a_plan():
     assert "ms a step before" in said[0]
     assert "2 workers over gloo." in said
     (advice,) = [line for line in said if line.startswith("The step is planned to take")]
-    used = "DistributedDataParallel" if "keep that" in advice else "PlannedDDP"
-    assert said[-1].endswith(f" ms a step in {used}")
+    tried = [line for line in said if line.startswith(("The plan is kept.", "DistributedData"))]
+    assert len(tried) == ("keep that" not in advice)
+    is_kept = tried and tried[0].startswith("The plan is kept.")
+    used = "by the plan" if is_kept else "in DistributedDataParallel"
+    assert said[-1].endswith(f" ms a step {used}")
 
 
 def test_without_one():

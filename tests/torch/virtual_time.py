@@ -98,7 +98,7 @@ class TimedSGD(torch.optim.SGD):
         for group in self.param_groups:
             for p in group["params"]:
                 if p.grad is not None:
-                    self.clock.now += self.times[id(p)]
+                    self.clock.now += self.times.get(id(p), 0.0)  # copies take none
         return super().step(closure)
 
 

@@ -20,8 +20,10 @@ from interlace_client.torch.drift import Steering
 from interlace_client.torch.planner import NoAnswer, Planner
 from interlace_client.torch.plans import BucketPlan, UnusablePlan, read_plan, whole_buckets
 from interlace_client.torch.runtime.planned import PlannedDDP
+from interlace_client.torch.trial import ArmTimes, Trial, TrialOutcome
 
 __all__ = [
+    "ArmTimes",
     "BucketPlan",
     "Calibration",
     "NoAnswer",
@@ -30,6 +32,8 @@ __all__ = [
     "Planner",
     "Recheck",
     "Steering",
+    "Trial",
+    "TrialOutcome",
     "UnusablePlan",
     "calibrate",
     "make_plan",

@@ -43,6 +43,8 @@ class PlanAdvice:
         None where the planner did not say.
     tuned_us
         The same with its best ``bucket_cap_mb`` [us].
+    tuned_cap_mb
+        That cap [MiB]; None where none is better than the default, or that is not known.
     verdict
         The planner's on the gain over DistributedDataParallel, such as ``worth_it``; None where it
         did not say.
@@ -57,6 +59,7 @@ class PlanAdvice:
     plan_us: float
     today_us: float | None
     tuned_us: float | None
+    tuned_cap_mb: float | None
     verdict: str | None
     is_worth: bool
     sentence: str
@@ -130,7 +133,7 @@ def advice_of(answer: Mapping[str, Any], *, barrier: bool, least_gain: float) ->
     if ddp is None:
         sentence = f"{planned}; what DistributedDataParallel takes is not known, keep that."
         return PlanAdvice(
-            answer, barrier, plan_us, None, None, None, is_worth=False, sentence=sentence
+            answer, barrier, plan_us, None, None, None, None, is_worth=False, sentence=sentence
         )
     verdict = ddp["verdict"]
     is_enough = (ddp["gain"] or 0.0) >= least_gain
@@ -146,6 +149,7 @@ def advice_of(answer: Mapping[str, Any], *, barrier: bool, least_gain: float) ->
         plan_us,
         ddp["today_us"],
         None if tuned is None else tuned["today_us"],
+        None if tuned is None else tuned["bucket_cap_mb"],
         verdict,
         verdict == "worth_it" and is_enough,
         "".join(said),

@@ -109,7 +109,7 @@ class Steering:
         }
         self._planned, self._parameters, self._every = planned, list(sizes), check_every
         self._agreement: Agreement = (
-            Alone() if planned._ranks == 1 else RankAgreement(planned._group)
+            Alone() if planned.ranks == 1 else RankAgreement(planned.process_group)
         )
         is_first = self._agreement.is_first
         told = _costs(planned, graph, cluster, list(sizes)) if is_first else None
@@ -123,11 +123,11 @@ class Steering:
             else None
         )
         workers = cluster.get("workers") if is_first else None
-        if planned._ranks > 1 and workers not in {None, planned._ranks}:
+        if planned.ranks > 1 and workers not in {None, planned.ranks}:
             _logger.warning(
                 "The cluster was measured with %s workers, and there are %d ranks.",
                 workers,
-                planned._ranks,
+                planned.ranks,
             )
         self._telling = HistoryWriter(history_at(history) if is_first else None)
         self._recorder = Recorder(check_every, self._stepped, clock)

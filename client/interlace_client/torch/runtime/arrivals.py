@@ -11,7 +11,7 @@ from torch import nn
 from interlace_client.torch.runtime.pending import class_in_waiting
 from interlace_client.torch.runtime.reduction import Reduction
 from interlace_client.torch.runtime.updates import Options, Pieces
-from interlace_client.torch.transport import Transport, Work
+from interlace_client.torch.transport import Work
 
 
 class Arrivals:
@@ -21,8 +21,6 @@ class Arrivals:
     ----------
     parameters
         All that have gradients.
-    transport
-        What sums.
 
     Attributes
     ----------
@@ -38,16 +36,11 @@ class Arrivals:
 
     reduction: Reduction
 
-    def __init__(
-        self,
-        parameters: Iterable[nn.Parameter],
-        transport: Transport,
-    ) -> None:
+    def __init__(self, parameters: Iterable[nn.Parameter]) -> None:
         self.waiting: dict[int, int] = {}
         self.used: set[int] = set()
         self.lent: list[tuple[nn.Parameter, torch.Tensor]] = []
         self._parameters = list(parameters)
-        self._transport = transport
         self.is_read: Callable[[], None] = lambda: None
         self._gradient = class_in_waiting(torch.Tensor, self._await_gradient)
         plain = {type(p) for p in self._parameters}
@@ -90,7 +83,7 @@ class Arrivals:
         for bucket in self.reduction.leave_out():
             self.fill(bucket)
         flags = torch.tensor(bitmap, device=self._parameters[0].device)
-        self._used_by_any = flags, self._transport.start(flags)
+        self._used_by_any = flags, self.reduction.transport.start(flags)
 
     def update_later(self, pieces: Pieces, options: Options) -> None:
         """Have an optimizer step the parameters of each bucket when they are first read."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
 from typing import Any
@@ -90,6 +90,13 @@ class PlannedDDP(nn.Module):
         What carries the launches; None is a
         :class:`~interlace_client.torch.transport.PrivateGroup`.
 
+    Attributes
+    ----------
+    process_group, ranks
+        As given, and how many there are.
+    between_steps
+        Called before the first forward pass of each step but the first, outside of all passes.
+
     Raises
     ------
     TypeError
@@ -124,18 +131,20 @@ class PlannedDDP(nn.Module):
                 "Another PlannedDDP sends the gradients of this module: call its detach() first."
             )
         self.module = module
-        self._group = process_group
-        self._find_unused = find_unused_parameters
+        self.process_group = process_group
+        self._find_unused, self._is_sharing_buffers = find_unused_parameters, broadcast_buffers
         self._is_syncing = True
         self._known = known_parameters(module)
-        self._ranks = dist.get_world_size(process_group) if transport is None else 1
+        self.ranks = dist.get_world_size(process_group) if transport is None else 1
+        self._timeout = timeout
         self._transport = transport or PrivateGroup(process_group, window=window, timeout=timeout)
+        self._transports = {window: self._transport}
         self._buffers_of = (
             BufferCopies(module, process_group, timeout)
             if transport is None and broadcast_buffers and shared_buffers(module)
             else None
         )
-        self._arrivals = Arrivals(self._known.values(), self._transport)
+        self._arrivals = Arrivals(self._known.values())
         optimizers = [optimizer] if isinstance(optimizer, torch.optim.Optimizer) else optimizer
         warn_of_optimizers(optimizers, self._known)
         self._steps = BucketUpdates(optimizers, self._arrivals, self._after_step, barrier=barrier)
@@ -144,24 +153,44 @@ class PlannedDDP(nn.Module):
         self._take(reversed_buckets(_sizes(self._known)) if plan is None else plan)
         if transport is None:
             take_from_first(module, self._transport)
+        self.between_steps: Callable[[], None] | None = None
+        self._is_stepped = False
+        self._unseen: Iterable[nn.Parameter] = ()
         self._removals: list[Callable[[], None]] = []
+        self._overrides = self._steps.override()
         self._add_hooks()
 
     def _add_hooks(self) -> None:
-        """Hear of reads of parameters, of steps, and of gradients."""
+        """Hear of reads of parameters and of gradients."""
         arrivals = self._arrivals
+        object.__setattr__(self, "_ddp", None)  # no module of this one: names of states stay
         self._removals, self._unseen = guard(
             self.module, arrivals.waiting, arrivals.await_parameters
         )
-        self._removals += self._steps.override()
         for p in self._known.values():
             self._removals.append(p.register_hook(self._before_gradient).remove)
             self._removals.append(p.register_post_accumulate_grad_hook(self._after_gradient).remove)
+
+    def _remove_hooks(self) -> None:
+        for remove in self._removals:
+            remove()
+        self._removals, self._unseen = [], ()
 
     @property
     def plan(self) -> BucketPlan:
         """The plan in use."""
         return self._arrivals.reduction.plan
+
+    @property
+    def is_planned(self) -> bool:
+        """Whether gradients travel by the plan, and not in DistributedDataParallel."""
+        return self._ddp is None
+
+    @property
+    def has_window(self) -> bool:
+        """Whether launches go one at a time unless ``window`` says otherwise (gloo)."""
+        own = isinstance(self._transport, PrivateGroup)
+        return own and dist.get_backend(self.process_group) == dist.Backend.GLOO
 
     @property
     def barrier(self) -> bool:
@@ -204,6 +233,12 @@ class PlannedDDP(nn.Module):
     def forward(self, *inputs: Any, **kwargs: Any) -> Any:
         """Call the module; each parameter waits for its own bucket."""
         refuse_wrapper()
+        if self._is_stepped and self.between_steps and torch.is_grad_enabled():
+            self._is_stepped = False
+            self.between_steps()
+        if not self.is_planned:
+            self._ddp.require_backward_grad_sync = self._is_syncing  # what its no_sync() sets
+            return self._ddp(*inputs, **kwargs)
         if torch.is_grad_enabled() and self._arrivals.is_begun:
             self._arrivals.reduction.wait_launched()
         if self._buffers_of:
@@ -211,8 +246,21 @@ class PlannedDDP(nn.Module):
         self._arrivals.await_parameters(self._unseen)
         return self.module(*inputs, **kwargs)
 
-    def install(self, plan: Mapping[str, Any] | BucketPlan) -> None:
+    def install(
+        self,
+        plan: Mapping[str, Any] | BucketPlan,
+        *,
+        barrier: bool | None = None,
+        window: int | None = None,
+    ) -> None:
         """Take another plan from here on; all ranks do, between two steps.
+
+        Parameters
+        ----------
+        plan
+            As at the start.
+        barrier, window
+            As at the start; None leaves them.
 
         Raises
         ------
@@ -222,7 +270,39 @@ class PlannedDDP(nn.Module):
             When the ranks' plans or models differ; inside a backward pass.
         """
         self.drain()
+        if window is not None and window not in self._transports:
+            own = PrivateGroup(self.process_group, window=window, timeout=self._timeout)
+            self._transports[window] = own
+        self._transport = self._transport if window is None else self._transports[window]
         self._take(plan)
+        self.barrier = self.barrier if barrier is None else barrier
+        if not self.is_planned:
+            self._add_hooks()
+
+    def as_ddp(self, bucket_cap_mb: float | None = None) -> DistributedDataParallel:
+        """Make a DistributedDataParallel of the module, to :meth:`hand_over` to; all ranks do.
+
+        ``bucket_cap_mb`` is DistributedDataParallel's; None is its default.
+        """
+        with torch.inference_mode(mode=False):
+            return DistributedDataParallel(
+                self.module,
+                process_group=self.process_group,
+                bucket_cap_mb=bucket_cap_mb,
+                find_unused_parameters=self._find_unused,
+                **({} if self._is_sharing_buffers else {"broadcast_buffers": False}),
+            )
+
+    def hand_over(self, ddp: DistributedDataParallel) -> None:
+        """Have gradients sent by a DistributedDataParallel of the module from here on.
+
+        All ranks do, between two steps; the loop stays as it is. :meth:`install` takes them back.
+        """
+        self.drain()
+        if self._buffers_of:
+            self._buffers_of.finish()
+        self._remove_hooks()
+        object.__setattr__(self, "_ddp", ddp)
 
     def _take(self, plan: Mapping[str, Any] | BucketPlan) -> None:
         """Begin to use a plan, when all ranks have it."""
@@ -233,15 +313,15 @@ class PlannedDDP(nn.Module):
             mine = digest_of(read, self.module, (self._find_unused, self._buffers_of is not None))
         except UnusablePlan as error:
             fault, mine = error, str(error)
-        if self._ranks > 1:
+        if self.ranks > 1:
             try:
-                compare_ranks(mine, self._group)
+                compare_ranks(mine, self.process_group)
             except RuntimeError as error:
                 raise error from fault
         if fault:
             raise fault
-        warn_of_ranks(plan, self._ranks)
-        reduction = Reduction(read, self._known, self._transport, 1.0 / self._ranks)
+        warn_of_ranks(plan, self.ranks)
+        reduction = Reduction(read, self._known, self._transport, 1.0 / self.ranks)
         reduction.observer = self._observer
         self._arrivals.use(reduction)
         self._steps.use(reduction.homes)
@@ -279,9 +359,11 @@ class PlannedDDP(nn.Module):
     def detach(self) -> nn.Module:
         """Drain, take all hooks off, and return the module as it was given."""
         self.drain()
-        for remove in self._removals:
-            remove()
-        self._removals = []
+        self._remove_hooks()
+        for restore in self._overrides:
+            restore()
+        self._overrides = []
+        object.__setattr__(self, "_ddp", None)
         return self.module
 
     def _before_gradient(self, _: torch.Tensor) -> None:
@@ -308,6 +390,7 @@ class PlannedDDP(nn.Module):
     def _after_step(self) -> None:
         if self._buffers_of:
             self._buffers_of.start()
+        self._is_stepped = True
         if self._observer:
             self._observer.stepped()
 

@@ -48,6 +48,8 @@ class Reduction:
 
     Attributes
     ----------
+    transport
+        What sums.
     ready
         Ids of the parameters that are ready in this pass.
     is_launched
@@ -72,7 +74,7 @@ class Reduction:
             for p, view in zip(members, flat.views)
         }
         self._names = {id(parameters[n]): n for b in plan.buckets for n in b.parameters}
-        self._transport = transport
+        self.transport = transport
         self._share = share
         self._pieces = [list(self.flats[x.bucket].pieces(x.offset, x.bytes)) for x in plan.launches]
         self._last = {x.bucket: k for k, x in enumerate(plan.launches)}
@@ -192,7 +194,7 @@ class Reduction:
         """Start every launch whose turn has come and whose bucket is packed."""
         launches = self.plan.launches
         while self._next < len(launches) and self._is_packed[launches[self._next].bucket]:
-            works = [self._transport.start(piece) for piece in self._pieces[self._next]]
+            works = [self.transport.start(piece) for piece in self._pieces[self._next]]
             self._works[launches[self._next].bucket] += works
             if self.observer:
                 self.observer.launched(self._next, works)

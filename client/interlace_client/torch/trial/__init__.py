@@ -1,0 +1,13 @@
+"""A plan tried in the run itself, beside DistributedDataParallel: what measured steps say stays.
+
+==============  ==========================================================
+``trial``       :class:`Trial`, interleaved steps of all arms on all ranks
+``schedule``    which arm makes which step, and which of them count
+``outcome``     what measured steps decide, and how sure
+==============  ==========================================================
+"""
+
+from interlace_client.torch.trial.outcome import ArmTimes, TrialOutcome
+from interlace_client.torch.trial.trial import Trial
+
+__all__ = ["ArmTimes", "Trial", "TrialOutcome"]

@@ -1,0 +1,172 @@
+"""A plan tried in the run itself, beside DistributedDataParallel."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from time import perf_counter
+from typing import TYPE_CHECKING, Any, Callable
+
+import torch
+import torch.distributed as dist
+
+from interlace_client.torch.plans import BucketPlan, read_plan
+from interlace_client.torch.trial.outcome import ArmTimes, TrialOutcome, decide
+from interlace_client.torch.trial.schedule import MEASURED, steps_of
+
+if TYPE_CHECKING:
+    from torch.nn.parallel import DistributedDataParallel
+
+    from interlace_client.torch.advice import PlanAdvice
+    from interlace_client.torch.runtime.planned import PlannedDDP
+
+_logger = logging.getLogger("interlace_client.torch.trial")
+
+#: Launches of the plan that may be under way at once, in one of its arms (gloo).
+_WINDOW = 4
+
+
+@dataclass(frozen=True)
+class TrialArm:
+    """What makes steps in a trial: the plan, or DistributedDataParallel.
+
+    Attributes
+    ----------
+    name
+        In words.
+    plan
+        The plan; None is DistributedDataParallel.
+    window
+        Of the plan's launches; None leaves that of the run.
+    bucket_cap_mb
+        Of DistributedDataParallel; None is its default.
+    """
+
+    name: str
+    plan: BucketPlan | None = None
+    window: int | None = None
+    bucket_cap_mb: float | None = None
+
+
+class Trial:
+    """Tries a plan in the run beside DistributedDataParallel, and keeps what measured steps favour.
+
+    Made on all ranks between two steps; the loop stays as it is::
+
+        trial = Trial(model, advice)  # in the place of model.install(advice.plan)
+        for batch in loader: ...
+
+    The next steps, ten for each arm, are made by DistributedDataParallel with its default, the same
+    with its best ``bucket_cap_mb`` where that is another one, the plan, and on gloo the plan with
+    four launches under way at once. All train alike: the gradients are the same averages. Then the
+    plan stays if the paired interval of its steps beats the best of DistributedDataParallel by 1 %;
+    else that goes on, inside ``model``. Each DistributedDataParallel holds buckets as large as the
+    gradients until the trial is over.
+
+    Parameters
+    ----------
+    planned
+        The run. Its steps begin with a forward pass of it.
+    advice
+        What ``make_plan`` says of the plan.
+    clock
+        Tells the time [s].
+
+    Attributes
+    ----------
+    outcome
+        What was kept and why; None before the trial is over. It is logged by the first rank.
+
+    Raises
+    ------
+    ValueError
+        When something else watches the steps of the run, such as Steering; begin that afterwards.
+    UnusablePlan
+        When the plan is not of this model.
+    """
+
+    def __init__(
+        self,
+        planned: PlannedDDP,
+        advice: PlanAdvice,
+        *,
+        clock: Callable[[], float] = perf_counter,
+    ) -> None:
+        if planned.observer is not None or planned.between_steps is not None:
+            raise ValueError("Another trial or Steering watches this run: begin after its end.")
+        self.outcome: TrialOutcome | None = None
+        self._planned, self._clock, self._barrier = planned, clock, advice.barrier
+        self._promised = _promised(advice)
+        self._arms = _arms(planned, advice)
+        self._ddps: dict[int, DistributedDataParallel] = {}
+        self._times: list[list[float]] = [[] for _ in self._arms]
+        self._steps = steps_of(len(self._arms))
+        self._arm, self._counts, self._began = -1, False, 0.0
+        self._is_cuda = any(p.is_cuda for p in planned.module.parameters())
+        planned.between_steps = self._between
+
+    def _between(self) -> None:
+        """End a step and begin the next, by the arm whose turn it is."""
+        if self._is_cuda:
+            torch.cuda.synchronize()
+        if self._counts:
+            self._times[self._arm].append((self._clock() - self._began) * 1e6)
+        following = next(self._steps, None)
+        if following is None:
+            self._end()
+            return
+        arm, self._counts = following
+        if arm != self._arm:
+            self._use(arm)
+        self._began = self._clock()
+
+    def _use(self, k: int) -> None:
+        """Have an arm make the steps from here on."""
+        arm, self._arm = self._arms[k], k
+        if arm.plan is not None:
+            self._planned.install(arm.plan, barrier=self._barrier, window=arm.window)
+            return
+        if k not in self._ddps:
+            self._planned.drain()
+            self._ddps[k] = self._planned.as_ddp(arm.bucket_cap_mb)
+        self._planned.hand_over(self._ddps[k])
+
+    def _end(self) -> None:
+        """Keep what the steps of all ranks favour."""
+        self._planned.between_steps = None
+        ranks: list[Any] = [self._times]
+        if self._planned.ranks > 1:
+            ranks = [None] * self._planned.ranks
+            dist.all_gather_object(ranks, self._times, group=self._planned.process_group)
+        slowest = [[max(steps) for steps in zip(*arm)] for arm in zip(*ranks)]
+        told = [
+            ArmTimes(arm.name, arm.plan is not None, tuple(times))
+            for arm, times in zip(self._arms, slowest)
+        ]
+        self.outcome = decide(told, self._promised)
+        self._use(self.outcome.kept)
+        self._ddps.clear()  # what goes on is held by the run
+        if not dist.is_initialized() or dist.get_rank(self._planned.process_group) == 0:
+            _logger.info("After %d steps of each arm: %s", MEASURED, self.outcome.sentence)
+
+
+def _promised(advice: PlanAdvice) -> float | None:
+    """Return the gain over the best of DistributedDataParallel that was planned."""
+    known = [time for time in (advice.today_us, advice.tuned_us) if time is not None]
+    return min(known) / advice.plan_us if known else None
+
+
+def _arms(planned: PlannedDDP, advice: PlanAdvice) -> list[TrialArm]:
+    """Say what is tried; the same on all ranks, whose advice is the same."""
+    plan = read_plan(advice.plan)
+    arms = [TrialArm("DistributedDataParallel")]
+    if advice.tuned_cap_mb is not None:
+        cap = advice.tuned_cap_mb
+        name = f"DistributedDataParallel with bucket_cap_mb={cap:g}"
+        arms.append(TrialArm(name, bucket_cap_mb=cap))
+    arms.append(TrialArm("The plan", plan))
+    if planned.has_window:
+        arms[-1] = TrialArm("The plan", plan, 1)
+        name = f"The plan with {_WINDOW} launches at once"
+        arms.append(TrialArm(name, plan, _WINDOW))
+    return arms
