@@ -23,15 +23,20 @@ from tests.testbed.jobs import REAL
 from tests.testbed.layers import MODELS
 from tests.testbed.outcome import cell_of
 from tests.testbed.runtimes import ALIKE, RUNTIMES
-from tests.testbed.sessions import CELLS, HALVING, OVERHEAD, PARTS, ROOT, Session, run
+from tests.testbed.sessions import CELLS, HALVING, OVERHEAD, PARTS, ROOT, TRIALS, Session, run
 
 #: How long the workers of one model may take in all [s].
 _LIMIT_S = 900.0
 #: What was measured, graphs and launches included; a cell that is run again is replaced in it.
 _KEPT = ROOT / "build" / "testbed.json"
 #: What each part is run with unless flags say otherwise.
-_MODELS = {CELLS: (*MODELS, REAL), OVERHEAD: ("resnet50", REAL), HALVING: ("resnet50",)}
-_RATIOS = {CELLS: (0.5, 1.0, 2.0), OVERHEAD: (1.0,), HALVING: (0.5,)}
+_MODELS = {
+    CELLS: (*MODELS, REAL),
+    OVERHEAD: ("resnet50", REAL),
+    HALVING: ("resnet50",),
+    TRIALS: (REAL,),
+}
+_RATIOS = {CELLS: (0.5, 1.0, 2.0), OVERHEAD: (1.0,), HALVING: (0.5,), TRIALS: (1.0,)}
 
 
 def main() -> None:
@@ -111,9 +116,9 @@ def _joined(before: dict[str, Any] | None, part: dict[str, Any]) -> dict[str, An
     """Replace the cells of a part that were measured again, and say which."""
     if before is None:
         return part
-    again = {(cell["model"], cell["ratio"]): cell for cell in part["cells"]}
-    said = ", ".join(f"{model} {ratio or ''}".strip() for model, ratio in again)
-    cells = [again.pop((cell["model"], cell["ratio"]), cell) for cell in before["cells"]]
+    again = {_key(cell): cell for cell in part["cells"]}
+    said = ", ".join(f"{model} {ratio or ''}".strip() for model, ratio, _ in again)
+    cells = [again.pop(_key(cell), cell) for cell in before["cells"]]
     if not set(map(id, cells)) & set(map(id, before["cells"])):
         return part
     return {
@@ -121,6 +126,11 @@ def _joined(before: dict[str, Any] | None, part: dict[str, Any]) -> dict[str, An
         "said": [*before["said"], f"Measured later: {said}. {part['said'][-1]}"],
         "cells": [*cells, *again.values()],
     }
+
+
+def _key(cell: dict[str, Any]) -> tuple[Any, ...]:
+    """Say what a cell is of: one of trials is of a network, too."""
+    return cell["model"], cell["ratio"], cell.get("mbit")
 
 
 @contextmanager
@@ -134,7 +144,9 @@ def _hosts(asked: argparse.Namespace, why: str | None) -> Iterator[tuple[Host, .
 
 def _follow(part: str, event: dict[str, Any]) -> None:
     """Say how far it is."""
-    if part == HALVING:
+    if part == TRIALS:
+        said = [each["sentence"] for each in event["trials"]]
+    elif part == HALVING:
         said = [f"{phase} {len(times)} steps" for phase, times in event["phases_us"].items()]
     else:
         times = cell_of(event).times.items()

@@ -11,7 +11,8 @@ from tests.testbed.halving import AFTER, STEPS
 from tests.testbed.jobs import REAL
 from tests.testbed.outcome import Cell, Summary, Time, cell_of, summary_of
 from tests.testbed.plot import draw
-from tests.testbed.sessions import CELLS, HALVING, OVERHEAD
+from tests.testbed.sessions import CELLS, HALVING, OVERHEAD, TRIALS
+from tests.testbed.trials import ROUNDS
 
 #: What the page calls the runtimes, in this order.
 TITLES = {
@@ -76,6 +77,18 @@ _HALVING = f"""\
 `Steering` watches the run. The medians [ms] of {STEPS} steps before the change, of the last {STEPS}
 of {AFTER} after it, and of {STEPS} with the plan that is made for the new link when its costs have
 been calibrated.
+"""
+
+
+_TRIALS = f"""\
+## A plan on trial
+
+{{said}}
+
+The Transformer above, two workers. Five lines record it, measure costs and slow-down, and plan; a
+trial decides. Afterwards each arm makes steps in {ROUNDS} rounds: *later* are their medians [ms] of
+DistributedDataParallel (the best of its arms) and of the plan (the best of its windows). *Above the
+best* is by how much the kept arm then takes longer than the best of all.
 """
 
 
@@ -146,11 +159,38 @@ def _halving(folder: Path, part: Mapping[str, Any]) -> tuple[str, Any]:
     return "\n".join(text), part
 
 
+def _trials(folder: Path, part: Mapping[str, Any]) -> tuple[str, Any]:
+    """Write what trials kept, and what came of it."""
+    head = ["link", "promised", "tried: low, middle, high", "kept", "DDP later", "plan later"]
+    rows = [[*head, "above the best"]]
+    for event in part["cells"]:
+        for each in event["trials"]:
+            low, middle, high = ((gain - 1) * 100 for gain in each["gains"])
+            arms = list(zip(each["arms"], each["later_us"], strict=True))
+            ddp, plan = (
+                min(us for arm, us in arms if arm["is_plan"] is is_plan)
+                for is_plan in (False, True)
+            )
+            rows.append(
+                [
+                    f"{event['mbit']:g} Mbit/s",
+                    "" if each["promised"] is None else f"{each['promised'] * 100 - 100:+.1f} %",
+                    f"{low:+.1f}, {middle:+.1f}, {high:+.1f} %",
+                    each["arms"][each["kept"]]["name"],
+                    f"{ddp / 1e3:.0f}",
+                    f"{plan / 1e3:.0f}",
+                    f"{each['above_best']:.1%}",
+                ]
+            )
+    return "\n".join([_TRIALS.format(said=_list(part["said"])), _rows(rows)]), part
+
+
 #: The parts of the page in their order: from what was measured to text and JSON.
 _PARTS: dict[str, Callable[[Path, Mapping[str, Any]], tuple[str, Any]]] = {
     CELLS: _cells,
     OVERHEAD: _overhead,
     HALVING: _halving,
+    TRIALS: _trials,
 }
 
 

@@ -17,8 +17,8 @@ from typing import Any
 from tests.testbed.hosts import Host
 
 ROOT = Path(__file__).parents[2]
-#: Runtimes beside predictions; the time of hooks; a link that becomes half as fast.
-PARTS = CELLS, OVERHEAD, HALVING = "cells", "overhead", "halving"
+#: Runtimes beside predictions; the time of hooks; a link that becomes half as fast; plans on trial.
+PARTS = CELLS, OVERHEAD, HALVING, TRIALS = "cells", "overhead", "halving", "trials"
 #: How much of what a failed worker wrote is shown [characters].
 _SHOWN = 1500
 
@@ -38,7 +38,7 @@ class Session:
     runtimes
         Keys of :data:`tests.testbed.runtimes.RUNTIMES`; of ``ALIKE`` there for ``overhead``.
     rounds, steps
-        Rounds of each cell, and steps of a round that count.
+        Rounds of each cell (how many trials), and steps of a round that count.
     bytes
         Size of all gradients of a layer list [bytes].
     calibration_s

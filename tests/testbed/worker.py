@@ -29,7 +29,8 @@ from tests.testbed.layers import shrunk
 from tests.testbed.plans import Question, each_alone, exported, launch_time, planned, whole
 from tests.testbed.rounds import WARM_UP, measure
 from tests.testbed.runtimes import ALIKE, RUNTIMES, Plans
-from tests.testbed.sessions import HALVING, Session
+from tests.testbed.sessions import HALVING, TRIALS, Session
+from tests.testbed.trials import try_out
 
 #: After which a worker that waits for another gives up.
 _TIMEOUT = timedelta(minutes=2)
@@ -55,6 +56,9 @@ def work(session: Session) -> None:
     if session.model == REAL:
         job = real_job(rank)
         size = sum(parameter.nbytes for parameter in job.model().parameters())
+        if session.part == TRIALS:
+            _say(cell=_trials(session, job, size, group))
+            return
         cluster = _calibrate(group, size, session.calibration_s)
         _say(cell=_cell(session, job, None, cluster, group))
         return
@@ -126,6 +130,20 @@ def _cell(
         "runtimes": {
             name: {"launches": launches[name], "times_us": times[name]} for name in runtimes
         },
+    }
+
+
+def _trials(session: Session, job: Job, size: int, group: Any) -> dict[str, Any]:
+    """Plan a job as a user does, and try the plan."""
+    recording = _capture(job).with_slowdown(_slowdown(job, group))
+    calibration = calibrate(group, size, limit_s=session.calibration_s)
+    return {
+        "model": session.model,
+        "ratio": None,
+        "mbit": session.mbit,
+        "compute_slowdown": recording.compute_slowdown,
+        "load": os.getloadavg()[0],
+        "trials": try_out(job, recording, calibration, group, session.rounds),
     }
 
 
