@@ -12,6 +12,7 @@ import pytest
 import torch
 import torch.distributed as dist
 from torch import nn
+from torch.distributed.checkpoint.state_dict import get_state_dict, set_state_dict
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import fully_shard
 from torch.nn.parallel import DistributedDataParallel
@@ -552,6 +553,30 @@ def state_dicts(folder: Path, rank: int) -> None:
     pair.train(range(4, 8), of_image)
 
 
+def distributed_checkpoints(folder: Path, rank: int) -> None:
+    """Names and states of torch.distributed.checkpoint are those of DistributedDataParallel."""
+    adam = lambda m: torch.optim.Adam(m.parameters(), 0.01)
+    pair = Pair(rank, of_convolutions, adam)
+    for step in range(3):
+        pair.backward(step, of_image)
+        pair.step()
+    assert is_pending(pair.ours)
+    held = [
+        get_state_dict(model, optimizer)
+        for model, optimizer in zip((pair.ours.module, pair.theirs), pair.optimizers, strict=True)
+    ]
+    assert [list(states) for states in held[0]] == [list(states) for states in held[1]]
+    kept = copy.deepcopy(held)
+    pair.train(range(3, 6), of_image)
+    for model, optimizer, k in zip(
+        (pair.ours.module, pair.theirs), pair.optimizers, (1, 0), strict=True
+    ):
+        states, steps = kept[k]
+        set_state_dict(model, optimizer, model_state_dict=states, optim_state_dict=steps)
+    pair.compare()
+    pair.train(range(6, 9), of_image)
+
+
 def evaluation_and_averages(folder: Path, rank: int) -> None:
     pair = Pair(rank, of_convolutions)
     averages = [AveragedModel(model.module) for model in pair.both]
@@ -924,6 +949,7 @@ SCENARIOS = {
         channels_last,
         buffers_written_after_a_step,
         state_dicts,
+        distributed_checkpoints,
         evaluation_and_averages,
         groups_added_later,
         two_optimizers,
