@@ -71,15 +71,16 @@ class BucketUpdates:
     def step(self, k: int, *args: Any, **kwargs: Any) -> Any:
         """Step an optimizer's parameters: what is there now, the rest when it is read."""
         arrivals = self._arrivals
+        is_plain = all(each is None for each in (*args, *kwargs.values()))  # closure=None is none
         if self._pieces[k].is_stale:
             arrivals.drain()
             self._pieces[k] = self._pieces[k].moved(arrivals.reduction.homes)
         pieces = self._pieces[k]
         result = None
-        if args or kwargs or self.barrier or not arrivals.is_begun or self._is_whole(pieces):
+        if not is_plain or self.barrier or not arrivals.is_begun or self._is_whole(pieces):
             arrivals.drain()
-            plain = not (args or kwargs or pieces.has_hooks or self.barrier)
-            result = pieces.whole(partial(self._own[k], *args, **kwargs), is_plain=plain)
+            is_plain = is_plain and not (pieces.has_hooks or self.barrier)
+            result = pieces.whole(partial(self._own[k], *args, **kwargs), is_plain=is_plain)
         else:
             arrivals.reduction.wait_launched()
             options = pieces.snapshot()
