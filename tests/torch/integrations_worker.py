@@ -122,6 +122,8 @@ def lightning(folder: Path, rank: int) -> None:
     from lightning.pytorch.strategies import DDPStrategy  # noqa: PLC0415
 
     class PlannedStrategy(DDPStrategy):
+        model: Any
+
         def configure_ddp(self) -> None:
             pass
 
