@@ -11,7 +11,7 @@ from solver.costs.functions.affine import Affine
 from solver.graph import Buffer, Op, build
 from solver.programs.execute import execute
 from solver.programs.policies import POLICIES
-from solver.programs.problem import ProgramProblem
+from solver.programs.problem import InputsHeld, ProgramProblem
 from solver.programs.program import HostStep, Program, with_waits
 from solver.programs.search.draft import ProgramDraft
 from solver.programs.search.flat import Flat, is_one_stream
@@ -20,7 +20,7 @@ from tests.programs.exact import by_hand, optima
 from tests.programs.small import small
 from tests.sampling import cases
 
-RULES = ("wait", "launch")
+RULES: tuple[InputsHeld, ...] = ("wait", "launch")
 
 
 def level(problem, program, spans, now):
@@ -71,7 +71,7 @@ def level(problem, program, spans, now):
 def random_program(problem, draw):
     """Fuse at random what may be, and ask for ops, launches and early waits in a random order."""
     graph = problem.graph
-    buckets = [(i,) for i in graph.collectives]
+    buckets: list[tuple[int, ...]] = [(i,) for i in graph.collectives]
     if draw.random() < 0.6:
         program = POLICIES["inductor"](problem)
         buckets = list(program.buckets)
@@ -83,7 +83,8 @@ def random_program(problem, draw):
         for i, op in enumerate(graph.ops)
         if op.kind == "compute"
     }
-    order, done = [], set()
+    order: list[tuple[str, int]] = []
+    done: set[int] = set()
     while waiting:
         able = [item for item, before in waiting.items() if before <= done]
         item = draw.choice(able)
@@ -135,11 +136,50 @@ def test_a_draft_takes_what_the_executor_says(seed, inputs_held):
     if not is_one_stream(problem):
         problem = small(seed, ops=16, collectives=6, memory=False, inputs_held=inputs_held)
     program = random_program(problem, draw)
-    draft = ProgramDraft(Flat(problem))
-    draft.follow(program, is_eager=True)
-    draft.execute(inf)
-    run = execute(problem, draft.program())
-    assert (draft.value, draft.peak) == (pytest.approx(run.iteration_time), run.peak_bytes)
+    for limit in (None, 10):
+        limited = replace(problem, limits=replace(problem.limits, memory_bytes=limit))
+        draft = ProgramDraft(Flat(limited))
+        for is_eager in (True, False):
+            draft.follow(program, is_eager=is_eager)
+            draft.execute(inf)
+            time, peak = draft.value, draft.peak
+            run = execute(problem, draft.program())
+            assert time == pytest.approx(run.iteration_time)
+            assert peak == run.peak_bytes
+
+
+@pytest.mark.parametrize("seed", range(cases(300, 40)))
+def test_what_was_sent_is_waited_for_at_once_where_memory_is_short(seed):
+    """Of single launches it costs no time, and no more memory."""
+    problem = small(seed, ops=16, collectives=6, memory=False)
+    order = POLICIES["simple_overlap"](problem)
+    tight = replace(problem, limits=replace(problem.limits, memory_bytes=10))
+    figures = []
+    for each in (problem, tight):
+        draft = ProgramDraft(Flat(each))
+        draft.follow(order, is_eager=False)
+        figures.append((draft.execute(inf), draft.peak))
+        assert each is problem or is_prompt(draft.program(), execute(each, draft.program()).spans)
+    (time, peak), (tight_time, tight_peak) = figures
+    assert tight_time == time
+    assert tight_peak <= peak
+
+
+def is_prompt(program, spans):
+    """Whether before each op all was waited for that had been sent when the op before ended."""
+    sent: dict[int, float] = {}
+    waited: set[int] = set()
+    before = 0.0
+    for (do, what), span in zip(program.steps, spans, strict=True):
+        if do == "launch":
+            sent[what] = span.end
+        elif do == "wait":
+            waited.add(what)
+        elif do == "compute":
+            if not {b for b, end in sent.items() if end <= before} <= waited:
+                return False
+            before = span.end
+    return True
 
 
 def paper(inputs_held):
