@@ -107,6 +107,7 @@ def program_options(
     copy_gbps: float | None,
     max_bucket_mib: float | None,
     max_under_way_mib: float | None,
+    inputs_held: str | None,
     margin_ms: float | None = None,
 ) -> Json:
     """Put what programs are made with into options."""
@@ -114,6 +115,7 @@ def program_options(
         copy_gbps=copy_gbps,
         max_bucket_bytes=sized(max_bucket_mib, 2**20),
         max_bytes_under_way=sized(max_under_way_mib, 2**20),
+        inputs_held=inputs_held,
         margin_us=None if margin_ms is None else 1e3 * margin_ms,
     )
 

@@ -81,6 +81,8 @@ MaxBucketMib = Annotated[float | None, option("OptionsBody.max_bucket_bytes", un
 
 MaxUnderWayMib = Annotated[float | None, option("OptionsBody.max_bytes_under_way", unit=2**20)]
 
+InputsHeld = Annotated[str | None, option("OptionsBody.inputs_held", default="of a program wait")]
+
 MarginMs = Annotated[
     float | None, option("OptionsBody.margin_us", default="of a program 50", unit=1e3)
 ]

@@ -22,6 +22,7 @@ from solver.policies.choice import Choice
 from solver.prediction.knees import Knee
 from solver.prediction.sweep import PLAN, CellGain
 from solver.programs.policies import POLICIES as PROGRAM_POLICIES
+from solver.programs.problem import InputsHeld
 
 #: The fields that are swept.
 AXES = {"workers": "workers", "bandwidths_gbps": "bandwidth_gbps", "startups_us": "startup_us"}
@@ -326,6 +327,14 @@ class SweepAnswer(AnswerModel):
     axes: SweepAxes
     policies: list[SweepPolicy]
     cells: list[SweepCell]
+    inputs_held: Annotated[
+        InputsHeld | None,
+        Field(
+            exclude_if=is_unknown,
+            description="Of programs: until when what a launch reads is held, of every figure of "
+            "memory in this answer.",
+        ),
+    ] = None
     cells_asked: Annotated[
         int | None,
         Field(

@@ -11,7 +11,14 @@ from solver.explanation.sensitivity import Sensitivity
 from solver.programs.execute import bucket_id
 from solver.programs.explanation.critical import ProgramPathStep
 from solver.programs.explanation.explain import ProgramExplanation, explain_program
-from solver.programs.explanation.sentences import above_limit, gib, more_memory, reason, summary
+from solver.programs.explanation.sentences import (
+    above_limit,
+    gib,
+    held_to_waits,
+    more_memory,
+    reason,
+    summary,
+)
 from solver.programs.result import Executed, RoomierPlan
 
 
@@ -32,7 +39,7 @@ def explained_program(
     if why is None:
         return UNEXPLAINED
     said = [summary(planned, why)]
-    said += filter(None, [above_limit(planned)])
+    said += filter(None, [above_limit(planned), held_to_waits(planned)])
     said += [more_memory(each.extra_bytes, each.gain_us) for each in more]
     said += _along(front)
     return ExplainedAnswer(

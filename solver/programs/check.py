@@ -6,7 +6,7 @@ from solver.codes import FaultCode
 from solver.errors import Fault
 from solver.graph import COMPUTE as COMPUTE_KIND
 from solver.programs.execute import ProgramRun, bucket_id
-from solver.programs.problem import ProgramProblem, is_fusable
+from solver.programs.problem import TO_WAIT, ProgramProblem, is_fusable
 from solver.programs.program import COMPUTE, LAUNCH, PACK, UNPACK, WAIT, Program
 
 
@@ -97,5 +97,9 @@ def memory_faults(problem: ProgramProblem, run: ProgramRun) -> Iterator[Fault]:
     """Say where a run takes more memory than allowed."""
     most = problem.limits.memory_bytes
     if most is not None and run.peak_bytes > most:
-        detail = f"The program takes {run.peak_bytes} bytes at {run.peak_us:.3f} us, {most} may be."
+        held = "waits" if problem.inputs_held == TO_WAIT else "ends"
+        detail = (
+            f"The program takes {run.peak_bytes} bytes at {run.peak_us:.3f} us, {most} may be; "
+            f"what launches read is held to their {held}."
+        )
         yield Fault("/program", FaultCode.OUT_OF_RANGE, detail)

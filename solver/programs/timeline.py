@@ -39,7 +39,7 @@ def program_trace(
     runs
         Programs and what the simulator made of them, by name.
     other
-        What else to tell, beside the name of the graph.
+        What else to tell, beside the name of the graph and the rule of its memory.
     """
     events: list[Event] = []
     for pid, (name, (program, run)) in enumerate(runs.items(), start=1):
@@ -49,7 +49,7 @@ def program_trace(
     return {
         "displayTimeUnit": "ms",
         "traceEvents": events,
-        "otherData": {"graph": problem.graph.name, **other},
+        "otherData": {"graph": problem.graph.name, "inputs_held": problem.inputs_held, **other},
     }
 
 

@@ -1,6 +1,7 @@
 """The rules of today: their programs are without faults, on paper what they say, near PyTorch's."""
 
 import random
+from dataclasses import replace
 from functools import cache
 
 import pytest
@@ -15,7 +16,7 @@ from solver.programs.policies.inductor import inductor
 from solver.programs.policies.simple_overlap import simple_overlap
 from solver.programs.policies.tracked_memory import MemoryBackwards, TrackedMemory
 from solver.programs.policies.xla_lhs import xla_lhs
-from solver.programs.problem import ProgramLimits, ProgramProblem
+from solver.programs.problem import TO_LAUNCH, TO_WAIT, ProgramLimits, ProgramProblem
 from solver.programs.program import Program
 from tests.programs.drawn import drawn
 from tests.programs.shared import FOLDER, PYTORCH, load
@@ -211,6 +212,27 @@ def test_xla_shrinks_its_limit_until_it_is_kept() -> None:
     again = xla_lhs(problem, more_bytes=0, more_share=0)
     assert execute(problem, once).peak_bytes == 200
     assert execute(problem, again).peak_bytes == 100
+
+
+def test_xla_counts_inputs_from_the_done_backwards_where_they_are_held_to_it() -> None:
+    """Always above its limit, it takes what adds least: the done of r adds 100 bytes, c and b none.
+
+    Held to the start, the done adds nothing, and is the first taken from the end.
+    """
+    ops = (
+        Op("a", "compute", 100.0, stream="gpu"),
+        Op("r", "all_gather", None, 100, ("a",), "net", cut=False),
+        Op("b", "compute", 100.0, None, ("a",), stream="gpu"),
+        Op("c", "compute", 100.0, None, ("b",), stream="gpu"),
+    )
+    buffers = (Buffer("g", 100, "a", ("r",)), Buffer("k", 8, None, ("c",), True))
+    problem = replace(of_ops(*ops, buffers=buffers), limits=ProgramLimits(memory_bytes=1))
+    late, early = (
+        said(problem, xla_lhs(replace(problem, inputs_held=held), reruns=0))
+        for held in (TO_LAUNCH, TO_WAIT)
+    )
+    assert late == ["compute a", "launch r", "compute b", "compute c", "wait r"]
+    assert early == ["compute a", "launch r", "wait r", "compute b", "compute c"]
 
 
 #: Least and most time of a policy beside PyTorch's best of five settings.

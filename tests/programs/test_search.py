@@ -55,6 +55,8 @@ def agrees(draft):
 def test_changes_keep_the_order_and_the_executor_agrees(seed):
     draw = random.Random(seed)
     problem = drawn(seed, under_way_bytes=draw.choice((None, 24)))
+    limits = replace(problem.limits, memory_bytes=draw.choice((None, 150)))
+    problem = replace(problem, limits=limits, inputs_held=("wait", "launch")[seed % 2])
     draft = UndoableDraft(Flat(problem))
     in_place(problem, draft)
     draft.execute(inf)

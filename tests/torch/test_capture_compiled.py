@@ -89,7 +89,7 @@ def test_on_paper():
         (4096, "relu", ["reduce_scatter_tensor"], False),
         (64, "reduce_scatter_tensor", [], True),  # the wait too
     ]
-    assert request["options"] == {"copy_gbps": 8000.0}
+    assert request["options"] == {"copy_gbps": 8000.0, "inputs_held": "wait"}
 
 
 def test_writes_wait_for_readers_and_readers_for_writes():

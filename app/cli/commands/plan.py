@@ -19,6 +19,7 @@ from app.cli.options import (
     Extrapolate,
     Files,
     Fresh,
+    InputsHeld,
     MarginMs,
     MaxBucketMib,
     MaxUnderWayMib,
@@ -90,6 +91,7 @@ def plan(
     copy_gbps: CopyGbps = None,
     max_bucket_mib: MaxBucketMib = None,
     max_under_way_mib: MaxUnderWayMib = None,
+    inputs_held: InputsHeld = None,
     margin_ms: MarginMs = None,
     host_order: Annotated[bool, option("OptionsBody.host_order", "--host-order")] = False,
     what_if: WhatIf = None,
@@ -156,7 +158,9 @@ def plan(
         draws=draws,
         host_order=host_order or None,
         more_memory_bytes=flags.several_sized(more_memory_gib, 2**30),
-        **flags.program_options(copy_gbps, max_bucket_mib, max_under_way_mib, margin_ms),
+        **flags.program_options(
+            copy_gbps, max_bucket_mib, max_under_way_mib, inputs_held, margin_ms
+        ),
         **flags.memory_limits(memory_limit_gib),
     )
     changes = [flags.change(text) for text in what_if or []]

@@ -18,6 +18,7 @@ from app.cli.options import (
     Extrapolate,
     Files,
     Fresh,
+    InputsHeld,
     MaxBucketMib,
     MaxUnderWayMib,
     Parameters,
@@ -94,6 +95,7 @@ def simulate(
     copy_gbps: CopyGbps = None,
     max_bucket_mib: MaxBucketMib = None,
     max_under_way_mib: MaxUnderWayMib = None,
+    inputs_held: InputsHeld = None,
     what_if: WhatIf = None,
     set_: Set = None,
     server: ServerUrl = None,
@@ -136,7 +138,7 @@ def simulate(
     measured = flags.ddp_times(ddp_log)
     policy = only(policies, "--policy")
     names, name, raw = contents(files)
-    options = flags.program_options(copy_gbps, max_bucket_mib, max_under_way_mib)
+    options = flags.program_options(copy_gbps, max_bucket_mib, max_under_way_mib, inputs_held)
     options |= present(memory_limit_bytes=flags.sized(memory_limit_gib, 2**30))
     fields = present(
         policy=flags.policy(policy, "--policy") if policy else None,

@@ -18,6 +18,7 @@ from app.cli.options import (
     Extrapolate,
     Files,
     Fresh,
+    InputsHeld,
     MarginMs,
     MaxBucketMib,
     MaxUnderWayMib,
@@ -72,6 +73,7 @@ def sweep(
     copy_gbps: CopyGbps = None,
     max_bucket_mib: MaxBucketMib = None,
     max_under_way_mib: MaxUnderWayMib = None,
+    inputs_held: InputsHeld = None,
     margin_ms: MarginMs = None,
     change: Annotated[
         list[str] | None,
@@ -131,7 +133,9 @@ def sweep(
         startups_us=flags.numbers(startups_us, "--startups-us"),
         memory_limits_bytes=flags.several_sized(memory_limit_gib, 2**30),
         policies=[flags.policy(text, "--policy") for text in policies or []],
-        options=flags.program_options(copy_gbps, max_bucket_mib, max_under_way_mib, margin_ms)
+        options=flags.program_options(
+            copy_gbps, max_bucket_mib, max_under_way_mib, inputs_held, margin_ms
+        )
         or None,
         changes=[flags.change(text, "--change") for text in change or []],
         believed=flags.fields(believed, "--believed"),

@@ -30,6 +30,12 @@ _BUCKETS, _HELD, _STEPS = 8, 5, 12
 #: How many launches that start later than they could are explained.
 _LATE = 3
 
+#: Until when what a launch reads is held.
+HELD_TO = {
+    "wait": "what launches read is held to their waits",
+    "launch": "what launches read is held to their ends",
+}
+
 _TITLES = {
     "in_order": "the graph's order",
     "inductor": "inductor, overlap and buckets",
@@ -167,7 +173,8 @@ def _memory(memory: MemoryUse) -> Iterator[Line]:
     peak = max((size for _, size in memory.profile), default=0)
     limit = memory.limit_bytes
     most = "no limit" if limit is None else f"limit {gib(limit)}, {percent(peak / limit)} of it"
-    yield f"Memory: {gib(peak)} at {memory.peak_us / 1e3:.3f} ms; {most}"
+    held_to = HELD_TO[memory.inputs_held]
+    yield f"Memory: {gib(peak)} at {memory.peak_us / 1e3:.3f} ms; {most}; {held_to}"
     held = memory.at_peak[:_HELD]
     if held:
         names = shortened([each.name for each in held])

@@ -4,11 +4,12 @@ from collections.abc import Iterator, Sequence
 
 from app.cli.rendering.explanations import rests_on, warnings
 from app.cli.rendering.page import Line, page
-from app.cli.rendering.programs import gib
+from app.cli.rendering.programs import HELD_TO, gib
 from app.cli.rendering.tables import table
 from app.schemas.sweeps import SweepAnswer, SweepCell
 from app.services.sweeps.views import fastest, kept_time
 from solver.evidence.gain import WHAT_RUNS
+from solver.programs.problem import TO_WAIT
 
 
 def render(answer: SweepAnswer) -> str:
@@ -100,7 +101,7 @@ def _legend(answer: SweepAnswer) -> Iterator[str]:
     if not any(cell.peak_bytes is not None for cell in answer.cells):
         yield "speed: of the fastest, in workers that never wait"
     else:
-        yield "peak: of the fastest; status: of plan"
+        yield f"peak: of the fastest, {HELD_TO[answer.inputs_held or TO_WAIT]}; status: of plan"
         labels = [policy.label for policy in answer.policies]
         if any(_mark(cell, label) == "!" for cell in answer.cells for label in labels):
             yield "!: takes more memory than the limit"

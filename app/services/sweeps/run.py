@@ -25,6 +25,7 @@ from app.schemas.sweeps import (
 from app.services.channels import scaling_notes
 from app.services.executed_programs import assumed_of
 from app.services.graphs import lightened, what_if
+from app.services.program_problems import held_inputs
 from app.services.sweeps.attempts import kept_cells, lost_cell, lost_summary, written
 from app.services.sweeps.faults import label_of, sweep_faults
 from app.services.sweeps.parallel import SHORT_S, Each, LostItem, Progress, died, each
@@ -204,6 +205,7 @@ def _answer(
             for label, choice in zip(labels, asked.choices, strict=True)
         ],
         cells=shown,
+        inputs_held=held_inputs(request.options) if programs else None,
         cells_asked=many,
         knees=list(found),
         evidence=_least_certain(answered),

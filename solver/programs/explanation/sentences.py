@@ -1,8 +1,9 @@
 """An explanation of a program in some sentences."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
-from solver.programs.execute import bucket_id
+from solver.programs.execute import bucket_id, execute
 from solver.programs.explanation.earlier import (
     HOST,
     INPUT,
@@ -12,6 +13,7 @@ from solver.programs.explanation.earlier import (
 from solver.programs.explanation.explain import ProgramExplanation
 from solver.programs.explanation.holders import CHANNEL, START
 from solver.programs.explanation.sensitivity import ProgramSensitivity
+from solver.programs.problem import TO_LAUNCH, TO_WAIT
 from solver.programs.program import LAUNCH
 from solver.programs.result import Executed
 from solver.units import same
@@ -86,6 +88,17 @@ def above_limit(planned: Executed) -> str | None:
         f"It takes {gib(run.peak_bytes)} at {ms(run.peak_us)}, "
         f"{gib(run.peak_bytes - limit)} above the limit."
     )
+
+
+def held_to_waits(planned: Executed) -> str | None:
+    """Say how much of the peak is held to waits alone; None where that is nothing."""
+    problem, peak = planned.problem, planned.run.peak_bytes
+    if problem.inputs_held != TO_WAIT:
+        return None
+    least = execute(replace(problem, inputs_held=TO_LAUNCH), planned.program).peak_bytes
+    if peak <= least:
+        return None
+    return f"With what launches read freed at their ends it would take {gib(peak - least)} less."
 
 
 def ms(us: float) -> str:

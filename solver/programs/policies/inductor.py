@@ -55,7 +55,8 @@ def inductor(
     -----
     An op of weight is one that takes the mean or longer: upstream those whose operations are
     counted (products of matrices, attention), which a problem does not tell. The copies of buckets
-    are not weighed, as upstream. O(ops * ahead + collectives^2) sets of ops.
+    are not weighed, and its memory is that of the host's order, in which a launch frees its inputs,
+    as upstream. O(ops * ahead + collectives^2) sets of ops.
 
     References
     ----------

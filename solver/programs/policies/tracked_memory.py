@@ -8,7 +8,10 @@ from solver.programs.problem import ProgramProblem
 
 
 class TrackedMemory:
-    """Bytes live after each op scheduled: outputs from their writer on, to their last reader."""
+    """Bytes live after each op scheduled: outputs from their writer on, to their last reader.
+
+    A launch lets go of its inputs where it is scheduled, whatever its wait: so upstream counts.
+    """
 
     def __init__(self, graph: Graph) -> None:
         index = {op.id: i for i, op in enumerate(graph.ops)}
@@ -56,10 +59,20 @@ class MemoryBackwards:
                 if reader != buffer.written_by:
                     self.reads[index[reader]].append(place)
 
+    def inputs(self, i: int) -> int:
+        """Bytes that the op at a position reads and nothing scheduled does."""
+        return sum(self.sizes[place] for place in self.reads[i] if not self.is_live[place])
+
+    def hold(self, i: int) -> None:
+        """Count what the op at a position reads."""
+        self.level += self.inputs(i)
+        for place in self.reads[i]:
+            self.is_live[place] = True
+
     def growth(self, i: int) -> int:
         """Bytes that the op at a position adds."""
-        added = sum(self.sizes[place] for place in self.reads[i] if not self.is_live[place])
-        return added - sum(self.sizes[place] for place in self.writes[i] if self.is_live[place])
+        written = sum(self.sizes[place] for place in self.writes[i] if self.is_live[place])
+        return self.inputs(i) - written
 
     def schedule(self, i: int) -> None:
         """Count the op at a position."""

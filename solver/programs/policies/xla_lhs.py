@@ -5,7 +5,7 @@ from solver.programs.execute import execute
 from solver.programs.policies.in_order import least_order
 from solver.programs.policies.tracked_memory import MemoryBackwards, budget_of
 from solver.programs.policies.under_way import keep_under_way
-from solver.programs.problem import ProgramProblem, launch_time
+from solver.programs.problem import TO_WAIT, ProgramProblem, launch_time
 from solver.programs.program import COMPUTE, LAUNCH, WAIT, HostStep, Program
 
 GIB = 1 << 30
@@ -22,12 +22,12 @@ def xla_lhs(
 ) -> Program:
     """Return the program of a latency-hiding list schedule, each collective alone.
 
-    A collective is a start and a done. From the end of the graph backwards, of what nothing
-    unscheduled needs: above the memory limit what adds least; else a start whose latency has passed
-    since its done; else a done, when fewer than ``overlap_limit`` of its channel are open; else an
-    op of compute; else the start that stalls least. Ties go to the later in the graph. Where the
-    program takes more than the limit, the schedule is made again with a smaller one, and the least
-    peak is kept.
+    A collective is a start, to which its inputs are held, or to its done, and a done. From the end
+    of the graph backwards, of what nothing unscheduled needs: above the memory limit what adds
+    least; else a start whose latency has passed since its done; else a done, when fewer than
+    ``overlap_limit`` of its channel are open; else an op of compute; else the start that stalls
+    least. Ties go to the later in the graph. Where the program takes more than the limit, the
+    schedule is made again with a smaller one, and the least peak is kept.
 
     Parameters
     ----------
@@ -70,15 +70,18 @@ def _schedule(  # noqa: C901 - one loop
     place = {i: at for at, i in enumerate(least_order(problem))}
     latency = [graph.durations[i] if is_op[i] else launch_time(problem, (i,)) for i in range(n)]
     memory = MemoryBackwards(graph)
+    is_held_to_done = problem.inputs_held == TO_WAIT
     left = [len(succs) for succs in graph.succs]
     ready = {(i if is_op[i] else n + i): 0.0 for i in range(n) if not left[i]}
     opened = dict.fromkeys((op.channel for op in graph.ops), 0)
     now, order = 0.0, []
 
     def score(i: int) -> tuple[float, ...]:
-        grown = memory.growth(i) if i < n and memory.level > limit else 0
+        is_above = memory.level > limit
         if i >= n:
+            grown = memory.inputs(i - n) if is_above and is_held_to_done else 0
             return grown, 1, 0.0, -place[i - n]
+        grown = memory.growth(i) if is_above else 0
         if is_op[i]:
             return grown, 2, 0.0, -place[i]
         return (grown, 0, 0.0, -place[i]) if ready[i] <= now else (grown, 3, ready[i], -place[i])
@@ -90,6 +93,8 @@ def _schedule(  # noqa: C901 - one loop
         order.append(i)
         if i >= n:
             opened[graph.ops[i - n].channel] += 1
+            if is_held_to_done:
+                memory.hold(i - n)
             ready[i - n] = now + latency[i - n]
             continue
         if is_op[i]:

@@ -12,6 +12,9 @@ cdef class ProgramDraft:
     cdef int[::1] waited, left, queue, queued, begun, ended, asked
     cdef double[::1] free_at
     cdef int asked_count, oldest
+    cdef readonly bint is_prompt
+    cdef int[::1] over, prompt, prompt_at
+    cdef int prompt_count
     cdef long long under_way
     cdef double now, clock
     cdef long long level
@@ -23,6 +26,8 @@ cdef class ProgramDraft:
     cpdef double execute(self, double most) noexcept
     @cython.locals(flat=Flat, b=int, c=int)
     cdef double _begin(self) noexcept
+    @cython.locals(flat=Flat, c=int, b=int)
+    cdef void _finish_sent(self, int k) noexcept
     @cython.locals(flat=Flat)
     cdef void _compute(self, int i) noexcept
     @cython.locals(flat=Flat, e=int, c=int)
@@ -35,8 +40,10 @@ cdef class ProgramDraft:
     cdef void pass_to(self, double time) noexcept
     @cython.locals(flat=Flat, c=int)
     cdef void _go_out(self, int b) noexcept
-    @cython.locals(flat=Flat, c=int, i=int)
+    @cython.locals(flat=Flat, i=int)
     cdef void _come_off(self, int b) noexcept
+    @cython.locals(flat=Flat, c=int, i=int)
+    cdef void _let_inputs_go(self, int b) noexcept
     cdef void _stand(self, double time) noexcept
     @cython.locals(flat=Flat, e=int, b=int)
     cdef void drop(self, int begin, int end, int[::1] buffers) noexcept

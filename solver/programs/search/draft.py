@@ -31,6 +31,9 @@ class ProgramDraft:
         Of each item, when it runs [us].
     value, peak, excess
         Time [us], the most memory [bytes], and how much of it is above the limit.
+    is_prompt
+        Whether what has been sent is waited for before the next item, where its inputs are held
+        until then and memory has a limit: that takes no time but for an earlier copy.
     """
 
     def __init__(self, flat: Flat) -> None:
@@ -64,6 +67,11 @@ class ProgramDraft:
         self.begun = array("i", [0]) * max(1, flat.channels)
         self.ended = array("i", [0]) * max(1, flat.channels)
         self.value, self.peak, self.excess = inf, 0, 0
+        self.is_prompt = flat.is_held_to_wait and flat.problem.limits.memory_bytes is not None
+        self.over = array("i", [0]) * max(1, flat.channels)
+        self.prompt = array("i", [0]) * some
+        self.prompt_at = array("i", [0]) * some
+        self.prompt_count = 0
         self.now, self.level, self.clock = 0.0, 0, 0.0
         for c in range(collectives):
             self.reckon(c, [c])
@@ -130,6 +138,8 @@ class ProgramDraft:
         rest = self._begin()
         for k in range(self.length):
             item = self.order[k]
+            if self.is_prompt:
+                self._finish_sent(k)
             if item < flat.ops:
                 self._await(item)
                 if self.clock + rest > most:
@@ -157,16 +167,31 @@ class ProgramDraft:
         flat = self.flat
         for c in range(flat.channels):
             self.free_at[c] = 0.0
-            self.queued[c] = self.begun[c] = self.ended[c] = 0
+            self.queued[c] = self.begun[c] = self.ended[c] = self.over[c] = 0
         for c in range(flat.collectives):
             self.waited[c] = 0
         for b in range(flat.buffers):
             self.left[b] = flat.uses[b]
         self.clock = self.now = 0.0
         self.level, self.peak = flat.base, 0
-        self.asked_count = self.oldest = 0
+        self.asked_count = self.oldest = self.prompt_count = 0
         self.under_way = 0
         return flat.load
+
+    def _finish_sent(self, k: int) -> None:
+        """Wait before a place for what has been sent by then."""
+        flat = self.flat
+        for c in range(flat.channels):
+            while self.over[c] < self.queued[c]:
+                b = self.queue[c * flat.collectives + self.over[c]]
+                if not self.waited[b]:
+                    if self.end[flat.ops + b] > self.clock:
+                        break
+                    self.prompt[self.prompt_count] = b
+                    self.prompt_at[self.prompt_count] = k
+                    self.prompt_count += 1
+                    self.finish(b)
+                self.over[c] += 1
 
     def _compute(self, i: int) -> None:
         """Run a compute op."""
@@ -220,6 +245,9 @@ class ProgramDraft:
         self.waited[b] = 1
         self.under_way -= self.total[b]
         self.clock = max(self.clock, self.end[flat.ops + b])
+        if flat.is_held_to_wait:
+            self.pass_to(self.clock)
+            self._let_inputs_go(b)
         if self.count[b] > 1:
             self.clock += self.unpack[b]
             self.pass_to(self.clock)
@@ -268,15 +296,22 @@ class ProgramDraft:
             c = self.follower[c]
 
     def _come_off(self, b: int) -> None:
-        """Free what a bucket read until its launch ended; alone it has also written."""
+        """End a launch: a bucket alone has written."""
+        flat = self.flat
+        if not flat.is_held_to_wait:
+            self._let_inputs_go(b)
+        if self.count[b] == 1:
+            i = flat.position[self.first[b]]
+            self.drop(flat.writes_at[i], flat.writes_at[i + 1], flat.writes)
+
+    def _let_inputs_go(self, b: int) -> None:
+        """Free what a bucket's launch read."""
         flat = self.flat
         self.level -= self.packed[b]
         c = self.first[b]
         while c >= 0:
             i = flat.position[c]
             self.drop(flat.reads_at[i], flat.reads_at[i + 1], flat.reads)
-            if self.count[b] == 1:
-                self.drop(flat.writes_at[i], flat.writes_at[i + 1], flat.writes)
             c = self.follower[c]
 
     def _stand(self, time: float) -> None:
@@ -331,8 +366,14 @@ class ProgramDraft:
         names: dict[int, int] = {}
         buckets: list[list[int]] = []
         order: list[tuple[str, int]] = []
+        prompt = 0
+        if self.is_prompt:
+            self.execute(inf)
         for k in range(self.length):
             item = self.order[k]
+            while prompt < self.prompt_count and self.prompt_at[prompt] == k:
+                order.append((WAIT, names[self.prompt[prompt]]))
+                prompt += 1
             if item < flat.ops:
                 order.append((COMPUTE, item))
             elif item >= flat.ops + flat.collectives:

@@ -19,6 +19,12 @@ const LIMITS = {
   policy: "the policy",
 };
 
+/** Until when what a launch reads is held, of all figures of memory. */
+const HELD_TO = {
+  wait: "; what launches read is held to their waits",
+  launch: "; what launches read is held to their ends",
+};
+
 /** What each sensitivity changes, of its op or channel where it has one. */
 const CHANGES = {
   bandwidth_double: () => "twice the bandwidth",
@@ -133,7 +139,7 @@ export function summary(host, body) {
       ],
       ["Limited by", body.limited_by ? (LIMITS[body.limited_by] ?? body.limited_by) : null],
       ["Policy", body.policy?.policy],
-      ["Most memory", body.peak_bytes ? bytes(body.peak_bytes) : null],
+      ["Most memory", body.peak_bytes ? [bytes(body.peak_bytes), HELD_TO[body.memory?.inputs_held] ?? null] : null],
       ["Launches", number(body.schedule.parts.length, 12)],
     ]),
     body.warnings?.length

@@ -25,6 +25,8 @@ from interlace_client.torch.compiled.fingerprint import fingerprint
 
 #: The stream of all compute.
 STREAM = "gpu"
+#: PyTorch holds what a launch reads until its wait.
+INPUTS_HELD = "wait"
 #: Gbit/s of a TB/s.
 _GBPS = 8000.0
 
@@ -139,7 +141,7 @@ def request_of(gm: torch.fx.GraphModule, name: str, costs: Costs) -> CapturedGra
         ],
     }
     cluster: dict[str, Any] = {"channels": channels} if channels else {"workers": 1}
-    options = {"copy_gbps": gpu.memory * _GBPS}
+    options = {"copy_gbps": gpu.memory * _GBPS, "inputs_held": INPUTS_HELD}
     number = sum(call.collective is not None for call in read.calls)
     report = CaptureReport(
         notes=(*notes, *read.notes),
