@@ -8,7 +8,9 @@ import pytest
 pytest.importorskip("torch")
 
 import torch
+from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.fx.experimental.proxy_tensor import make_fx
+from torch.fx.experimental.symbolic_shapes import ShapeEnv
 
 from app.schemas.clusters import ChannelBody
 from interlace_client.torch.compiled import (
@@ -408,3 +410,62 @@ def test_torch_compile_is_captured_and_computes_the_same():
     kept = {name: buffer["kept"] for name, buffer in buffers.items() if not buffer["written_by"]}
     assert any(kept.values()) or not any(name.startswith("primals") for name in kept)
     assert not kept["tangents_1"]
+
+
+def two_of(op, *more):
+    def function(a, b):
+        return tuple(OPS.wait_tensor(op(each, *more)) for each in (a, b))
+
+    return function
+
+
+@pytest.mark.parametrize(
+    ("function", "is_one_key"),
+    [
+        (two_of(OPS.all_reduce, "sum", "0"), True),
+        (two_of(OPS.all_gather_into_tensor, 64, "0"), True),
+        (two_of(OPS.broadcast, 0, "0"), False),  # the pass has no rule that merges these
+        (two_of(OPS.all_reduce_, "sum", "0"), False),  # writes into what it is given
+    ],
+)
+def test_only_what_the_pass_merges_may_be_merged(function, is_one_key):
+    made = captured(function, (64,), (64,))
+    keys = [op["fuse_key"] for op in made.request["graph"]["ops"]]
+    assert (len(set(keys)) == 1) == is_one_key
+    assert any("Sent alone" in note for note in made.report.notes) != is_one_key
+
+
+def test_collectives_of_symbolic_sizes_are_sent_alone():
+    function = two_of(OPS.all_reduce, "sum", "0")
+    gm = make_fx(function, tracing_mode="symbolic")(torch.empty(5, 3), torch.empty(7, 3))
+    made = capture_compiled(gm)
+    assert len({op["fuse_key"] for op in made.request["graph"]["ops"]}) == 2
+    assert [op["bytes"] for op in made.request["graph"]["ops"]] == [60, 84]
+
+
+def test_a_size_that_data_decide_is_refused():
+    def function(x):
+        return OPS.wait_tensor(OPS.all_reduce(x.nonzero(), "sum", "0"))
+
+    mode = FakeTensorMode(
+        shape_env=ShapeEnv(allow_dynamic_output_shape_ops=True, allow_scalar_outputs=True)
+    )
+    with mode:
+        x = torch.empty(4)
+    gm = make_fx(function, tracing_mode="symbolic")(x)
+    with pytest.raises(Uncapturable, match="is not known before it runs; pad it"):
+        capture_compiled(gm)
+
+
+def test_a_graph_without_collectives_says_so_where_ranks_train():
+    notes = captured(torch.relu, (4,)).report.notes
+    assert any("fully_shard of FSDP2" in note and "64 ranks" in note for note in notes)
+
+
+def test_modules_that_send_from_hooks_are_refused():
+    class DistributedDataParallel(torch.nn.Linear):
+        """Has the name that tells it."""
+
+    model = torch.nn.Sequential(DistributedDataParallel(2, 2))
+    with pytest.raises(Uncapturable, match=r"'0 \(DistributedDataParallel\)'"):
+        capture_compiled(model, [torch.empty(2, 2)])
