@@ -18,10 +18,12 @@ from interlace_client.torch.compiled import (
     Costs,
     Fabric,
     Gpu,
+    PlannedPass,
     Uncapturable,
     capture_compiled,
     fake_ranks,
     fingerprint,
+    read_program,
 )
 from interlace_client.torch.compiled.capture_collectives import CapturedGroup
 from interlace_client.torch.compiled.capture_networks import channels_of
@@ -469,3 +471,21 @@ def test_modules_that_send_from_hooks_are_refused():
     model = torch.nn.Sequential(DistributedDataParallel(2, 2))
     with pytest.raises(Uncapturable, match=r"'0 \(DistributedDataParallel\)'"):
         capture_compiled(model, [torch.empty(2, 2)])
+
+
+def test_the_exchange_of_dtensors_is_captured_and_run_alone():
+    import torch.distributed.tensor  # noqa: PLC0415 - has its fake form
+
+    gm = traced(lambda x: torch.ops._dtensor.shard_dim_alltoall(x, 0, 1, "0") + 1, (2, 64))
+    made = capture_compiled(gm)
+    names = [op["id"] for op in made.request["graph"]["ops"]]
+    assert names == ["shard_dim_alltoall", "add"]
+    assert any("Sent alone" in note for note in made.report.notes)
+    buckets = [{"id": "b", "tensors": names[:1]}]
+    steps = ["launch b", "wait b", "compute add"]
+    program = [dict(zip(("do", "id"), step.split(), strict=True)) for step in steps]
+    plan = read_program({"buckets": buckets, "program": program}, made.fingerprint)
+    compiling = PlannedPass([plan])
+    compiling(gm.graph)
+    (written,) = compiling.written
+    assert written.steps == (("launch", "b"), ("compute", "add"))  # it has waited
