@@ -64,6 +64,25 @@ class Experts(nn.Module):
         return x + fc.all_to_all_single_autograd(done, [half] * 2, [half] * 2, dist.group.WORLD)
 
 
+class _Sum(torch.autograd.Function):
+    """What all ranks have of an activation, as after a layer whose inputs are split."""
+
+    @staticmethod
+    def forward(_, part):
+        return fc.all_reduce(part, "sum", dist.group.WORLD)
+
+    @staticmethod
+    def backward(_, grad):
+        return grad.view_as(grad)
+
+
+class Summed(Sharded):
+    """A gathered weight and a summed activation: one of a fixed size, one as large as the batch."""
+
+    def forward(self, x):
+        return x + _Sum.apply(torch.relu(x @ self.up) @ _Gather.apply(self.down)[:WIDTH])
+
+
 class Checkpointed(nn.Sequential):
     """Layers whose activations, and gathered weights, are made again in the backward pass."""
 
@@ -113,6 +132,10 @@ def averaged():
 def sharded():
     """Weights that are gathered where they are used."""
     return nn.Sequential(Sharded(), Sharded())
+
+
+def summed():
+    return nn.Sequential(Summed(), Summed())
 
 
 def shared_weights():

@@ -152,10 +152,10 @@ def gradients_averaged_in_the_backward_graph_alone(folder, rank):
 
 
 def sizes_that_differ_from_call_to_call(folder, rank):
-    capture = planned(networks.experts, [4, 3], merged=False, sizes=(4, 6), dynamic=True)
+    capture = planned(networks.summed, [4, 2], merged=True, sizes=(4, 6), dynamic=True)
     notes = "\n".join(capture.captured[0].report.notes)
     assert "Sizes that differ from call to call" in notes
-    assert "Sent alone, as these are not merged: 'all_to_all_single'" in notes
+    assert "Sent alone, as these are not merged: 'all_reduce', 'all_reduce_1'." in notes
 
 
 def a_plan_for_each_of_a_few_sizes(folder, rank):

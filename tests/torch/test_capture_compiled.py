@@ -489,3 +489,12 @@ def test_the_exchange_of_dtensors_is_captured_and_run_alone():
     compiling(gm.graph)
     (written,) = compiling.written
     assert written.steps == (("launch", "b"), ("compute", "add"))  # it has waited
+
+
+def test_times_of_symbolic_sizes_are_those_of_the_first_and_bind_none():
+    gm = make_fx(torch.mm, tracing_mode="symbolic")(torch.empty(5, 3), torch.empty(3, 7))
+    environment = next(iter(gm.graph.nodes)).meta["val"].fake_mode.shape_env
+    before = len(environment.guards)
+    (op,) = capture_compiled(gm, costs=Costs(gpu=ROUND)).request["graph"]["ops"]
+    assert op["duration_us"] == pytest.approx(2 * 5 * 3 * 7 / 0.6e6, abs=1e-6)
+    assert len(environment.guards) == before

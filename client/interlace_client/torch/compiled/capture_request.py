@@ -208,7 +208,7 @@ def _symbol_notes(gm: torch.fx.GraphModule) -> list[str]:
     found: dict[str, int | None] = {}
     for node in gm.graph.nodes:
         value = node.meta.get("val")
-        if node.op == "placeholder" and isinstance(value, torch.SymInt):
+        if isinstance(value, torch.SymInt) and node.op == "placeholder":
             found[str(value)] = number_of(value)
     if not found:
         return []
