@@ -9,7 +9,7 @@ PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check install --constr
 # event loop in the main thread
 PYTEST := $(BIN)/python -m pytest --numprocesses auto --dist loadfile --no-loadscope-reorder
 
-.PHONY: help demo test test-live test-torch test-long compiled wheels coverage lint docs pictures reference screenshots openapi bench reproduce suite general programs testbed mutants clean
+.PHONY: help demo test test-live test-torch test-torch-2.14 test-long compiled wheels coverage lint docs pictures reference screenshots openapi bench reproduce suite general programs testbed mutants clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/make \1|\2/p' $(MAKEFILE_LIST) | \
@@ -26,6 +26,10 @@ test-live: $(VENV)/installed-dev  ## run what needs servers, browsers, databases
 
 test-torch: $(VENV)/installed-torch  ## run the exports for PyTorch under PyTorch (some 200 MB)
 	$(BIN)/python -m pytest --lane torch tests/torch
+
+test-torch-2.14: $(VENV)/torch-2.14  ## run compiled plans under PyTorch 2.14 (a build for CUDA: 5 GB)
+	INTERLACE_TORCH_PYTHON=$(CURDIR)/$(VENV)/torch-2.14/bin/python \
+	  $(BIN)/python -m pytest --lane torch tests/torch/test_compiled_reach.py
 
 test-long: $(VENV)/installed-dev  ## run all cases of the randomized tests, and exact rivals; PART=2/6
 	$(PYTEST) --lane long $(if $(PART),--part $(PART))
@@ -142,6 +146,14 @@ $(VENV)/installed-torch: $(VENV)/installed-dev
 	@echo "Installing PyTorch, with which the exports for it are tested, in $(VENV), once."
 	@$(still); $(PIP) --editable ./client --editable '.[dev,torch]'
 	@touch $@
+
+$(VENV)/torch-2.14: $(VENV)/installed-torch
+	@echo "Installing PyTorch 2.14 in $@, once."
+	@$(still); rm -rf $@; $(PYTHON) -m venv $@ \
+	  && $@/bin/python -m pip --quiet --disable-pip-version-check install torch==2.14.0 \
+	  && $(BIN)/python -c 'import site; print(site.getsitepackages()[0])' \
+	    > "$$($@/bin/python -c 'import site; print(site.getsitepackages()[0])')/rest.pth" \
+	  || { rm -rf $@; exit 1; }
 
 $(VENV)/installed-mutants: $(VENV)/installed-dev
 	$(call install,--editable ./client --editable '.[dev$(comma)mutants]',mutate the solver)

@@ -16,7 +16,6 @@ import torch
 import torch.distributed as dist
 import torch.distributed._functional_collectives as fc
 from torch import nn
-from torch._inductor import config as inductor
 
 from interlace_client.torch import NoAnswer, Planner
 from interlace_client.torch.compiled import (
@@ -81,7 +80,7 @@ def trained(layers: int, steps: int, compiling: Callable[..., Any] | PlannedPass
     compiled = torch.compile(model)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
     seen = []
-    with running(compiling), inductor.patch(fx_graph_cache=False):  # each graph passes by
+    with running(compiling):
         for k in range(steps):
             batch = torch.randn(BATCH, TOKENS, WIDTH, generator=torch.Generator().manual_seed(k))
             loss = compiled(batch).square().mean()
@@ -131,8 +130,7 @@ def main() -> None:
     dist.init_process_group("gloo")
     capture = CaptureCompiled("transformer", COSTS)
     before = trained(given.layers, given.steps, capture)
-    graphs = [graph for graph in capture.captured if graph.report.collectives]
-    plans = planned(graphs, Planner(given.service, given.search_s))
+    plans = planned(capture.sending(), Planner(given.service, given.search_s))
     compiling = PlannedPass(plans)
     after = trained(given.layers, given.steps, compiling)
     elsewhere = sum(written.differing for written in compiling.written)

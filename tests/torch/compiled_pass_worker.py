@@ -14,8 +14,9 @@ from torch import nn
 from torch._inductor.utils import run_and_get_code
 
 from interlace_client.torch.compiled.collectives import KINDS, is_collective, is_work
-from interlace_client.torch.compiled.planned_pass import NotThisGraph, PlannedPass, running
+from interlace_client.torch.compiled.planned_pass import NotThisGraph, PlannedPass
 from interlace_client.torch.compiled.program import CompiledPlan, read_program
+from interlace_client.torch.compiled.settings import running
 from interlace_client.torch.compiled.written import calls_in, planned_calls
 from tests.torch.workers import go_through
 

@@ -8,7 +8,9 @@ import pytest
 pytest.importorskip("torch")
 
 import torch
+from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.fx.experimental.proxy_tensor import make_fx
+from torch.fx.experimental.symbolic_shapes import ShapeEnv
 
 from app.schemas.clusters import ChannelBody
 from interlace_client.torch.compiled import (
@@ -16,10 +18,12 @@ from interlace_client.torch.compiled import (
     Costs,
     Fabric,
     Gpu,
+    PlannedPass,
     Uncapturable,
     capture_compiled,
     fake_ranks,
     fingerprint,
+    read_program,
 )
 from interlace_client.torch.compiled.capture_collectives import CapturedGroup
 from interlace_client.torch.compiled.capture_networks import channels_of
@@ -408,3 +412,89 @@ def test_torch_compile_is_captured_and_computes_the_same():
     kept = {name: buffer["kept"] for name, buffer in buffers.items() if not buffer["written_by"]}
     assert any(kept.values()) or not any(name.startswith("primals") for name in kept)
     assert not kept["tangents_1"]
+
+
+def two_of(op, *more):
+    def function(a, b):
+        return tuple(OPS.wait_tensor(op(each, *more)) for each in (a, b))
+
+    return function
+
+
+@pytest.mark.parametrize(
+    ("function", "is_one_key"),
+    [
+        (two_of(OPS.all_reduce, "sum", "0"), True),
+        (two_of(OPS.all_gather_into_tensor, 64, "0"), True),
+        (two_of(OPS.broadcast, 0, "0"), False),  # the pass has no rule that merges these
+        (two_of(OPS.all_reduce_, "sum", "0"), False),  # writes into what it is given
+    ],
+)
+def test_only_what_the_pass_merges_may_be_merged(function, is_one_key):
+    made = captured(function, (64,), (64,))
+    keys = [op["fuse_key"] for op in made.request["graph"]["ops"]]
+    assert (len(set(keys)) == 1) == is_one_key
+    assert any("Sent alone" in note for note in made.report.notes) != is_one_key
+
+
+def test_collectives_of_symbolic_sizes_are_sent_alone():
+    function = two_of(OPS.all_reduce, "sum", "0")
+    gm = make_fx(function, tracing_mode="symbolic")(torch.empty(5, 3), torch.empty(7, 3))
+    made = capture_compiled(gm)
+    assert len({op["fuse_key"] for op in made.request["graph"]["ops"]}) == 2
+    assert [op["bytes"] for op in made.request["graph"]["ops"]] == [60, 84]
+
+
+def test_a_size_that_data_decide_is_refused():
+    def function(x):
+        return OPS.wait_tensor(OPS.all_reduce(x.nonzero(), "sum", "0"))
+
+    mode = FakeTensorMode(
+        shape_env=ShapeEnv(allow_dynamic_output_shape_ops=True, allow_scalar_outputs=True)
+    )
+    with mode:
+        x = torch.empty(4)
+    gm = make_fx(function, tracing_mode="symbolic")(x)
+    with pytest.raises(Uncapturable, match="is not known before it runs; pad it"):
+        capture_compiled(gm)
+
+
+def test_a_graph_without_collectives_says_so_where_ranks_train():
+    notes = captured(torch.relu, (4,)).report.notes
+    assert any("fully_shard of FSDP2" in note and "64 ranks" in note for note in notes)
+
+
+def test_modules_that_send_from_hooks_are_refused():
+    class DistributedDataParallel(torch.nn.Linear):
+        """Has the name that tells it."""
+
+    model = torch.nn.Sequential(DistributedDataParallel(2, 2))
+    with pytest.raises(Uncapturable, match=r"'0 \(DistributedDataParallel\)'"):
+        capture_compiled(model, [torch.empty(2, 2)])
+
+
+def test_the_exchange_of_dtensors_is_captured_and_run_alone():
+    import torch.distributed.tensor  # noqa: PLC0415 - has its fake form
+
+    gm = traced(lambda x: torch.ops._dtensor.shard_dim_alltoall(x, 0, 1, "0") + 1, (2, 64))
+    made = capture_compiled(gm)
+    names = [op["id"] for op in made.request["graph"]["ops"]]
+    assert names == ["shard_dim_alltoall", "add"]
+    assert any("Sent alone" in note for note in made.report.notes)
+    buckets = [{"id": "b", "tensors": names[:1]}]
+    steps = ["launch b", "wait b", "compute add"]
+    program = [dict(zip(("do", "id"), step.split(), strict=True)) for step in steps]
+    plan = read_program({"buckets": buckets, "program": program}, made.fingerprint)
+    compiling = PlannedPass([plan])
+    compiling(gm.graph)
+    (written,) = compiling.written
+    assert written.steps == (("launch", "b"), ("compute", "add"))  # it has waited
+
+
+def test_times_of_symbolic_sizes_are_those_of_the_first_and_bind_none():
+    gm = make_fx(torch.mm, tracing_mode="symbolic")(torch.empty(5, 3), torch.empty(3, 7))
+    environment = next(iter(gm.graph.nodes)).meta["val"].fake_mode.shape_env
+    before = len(environment.guards)
+    (op,) = capture_compiled(gm, costs=Costs(gpu=ROUND)).request["graph"]["ops"]
+    assert op["duration_us"] == pytest.approx(2 * 5 * 3 * 7 / 0.6e6, abs=1e-6)
+    assert len(environment.guards) == before

@@ -7,6 +7,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from torch import fx  # noqa: E402
+from torch._inductor import config as inductor  # noqa: E402
 from torch._subclasses.fake_tensor import FakeTensorMode  # noqa: E402
 
 from interlace_client.torch.compiled.collectives import KINDS  # noqa: E402
@@ -23,6 +24,8 @@ from interlace_client.torch.compiled.program import (  # noqa: E402
     CompiledPlan,
     read_program,
 )
+from interlace_client.torch.compiled.releases import RELEASES, of_this_torch  # noqa: E402
+from interlace_client.torch.compiled.settings import switched_off  # noqa: E402
 from interlace_client.torch.plans import UnusablePlan  # noqa: E402
 from tests.sampling import cases  # noqa: E402
 
@@ -289,6 +292,53 @@ def test_with_its_fingerprint_what_takes_no_time_need_not_be_named_but_what_is_s
     fewer = [step for step in few if "b1" not in step]
     faults = differences(whole.graph, plan_of(*fewer, buckets=(("b0", "g0"),), fingerprint=own))
     assert "the plan sends no 'g1'" in faults
+
+
+def with_meshes(*names, kept):
+    """A layer with inputs that are no tensors, of which the backward pass gets one."""
+    w = Writing()
+    x = w.input("x", 2)
+    for name in names:
+        w.graph.placeholder(name).meta["val"] = object()
+    meshes = {n.name: n for n in w.graph.nodes if n.name in names}
+    total = w("total", WAIT, w("sum", REDUCE, x, "sum", "0"))
+    return w.end(total, *([meshes[kept]] if kept else []))
+
+
+def test_meshes_are_no_part_of_a_fingerprint_but_sizes_are():
+    one = fingerprint(with_meshes("mesh_2", "mesh_4", kept="mesh_2"))
+    assert fingerprint(with_meshes("mesh_2", "mesh_4", kept="mesh_4")) == one
+    assert fingerprint(with_meshes("mesh_1", kept="mesh_1")) == one
+    assert fingerprint(with_meshes(kept=None)) == one
+    sizes = []
+    for name in ("s0", "s1"):
+        w = Writing()
+        w.graph.placeholder(name).meta["val"] = 4
+        sizes.append(fingerprint(w.end(w.input("x", 2))))
+    assert sizes[0] != sizes[1]
+
+
+@pytest.mark.parametrize("release", RELEASES)
+def test_inductor_has_each_setting_of_its_release(release, monkeypatch):
+    own = ".".join(torch.__version__.split(".")[:2])
+    if release != own:
+        pytest.skip(f"this is PyTorch {own}")
+    settings = of_this_torch().SETTINGS
+    with inductor.patch(settings):
+        assert switched_off(settings) == ()
+    with inductor.patch({**settings, "bucket_all_reduces_fx": "all"}):
+        assert switched_off(settings) == (
+            "inductor's bucket_all_reduces_fx was 'all'; 'none' where a plan is captured or run.",
+        )
+    with inductor.patch({**settings, "post_grad_custom_post_pass": print}):
+        (line,) = switched_off(settings)
+        assert "had a pass already" in line
+
+
+def test_a_release_to_come_is_refused_with_what_to_do(monkeypatch):
+    monkeypatch.setattr(torch, "__version__", "2.15.0.dev20261101+cpu")
+    with pytest.raises(NotImplementedError, match=r"run on 2.13, 2.14; .*release_2_15.py"):
+        of_this_torch()
 
 
 def answer(buckets=(("b", "g0", "g1"),), steps=("pack b", "launch b", "wait b", "unpack b")):

@@ -18,7 +18,9 @@ ROOT = Path(__file__).parents[2]
 Scenario = Callable[[Path, int], None]
 
 
-def outcomes(program: str, folder: Path, ranks: int = 2, *options: str) -> dict[str, str]:
+def outcomes(
+    program: str, folder: Path, ranks: int = 2, *options: str, python: str = sys.executable
+) -> dict[str, str]:
     """Run a program of :func:`go_through` as workers; say of each scenario how it went.
 
     When one of them has ended before its last scenario, or failed, the others wait for it in vain.
@@ -28,7 +30,7 @@ def outcomes(program: str, folder: Path, ranks: int = 2, *options: str) -> dict[
     workers = []
     for rank in range(ranks):
         (folder / str(rank)).mkdir()
-        command = [sys.executable, "-m", program, str(folder), str(rank), str(ranks), *options]
+        command = [python, "-m", program, str(folder), str(rank), str(ranks), *options]
         with (folder / f"{rank}.log").open("w") as log:
             workers.append(
                 subprocess.Popen(command, cwd=ROOT, env=environment, stdout=log, stderr=log)

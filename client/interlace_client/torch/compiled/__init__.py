@@ -7,8 +7,9 @@ from interlace_client.torch.compiled.capture_gpus import GPUS, Gpu
 from interlace_client.torch.compiled.capture_networks import Fabric
 from interlace_client.torch.compiled.capture_request import CapturedGraph, CaptureReport, Costs
 from interlace_client.torch.compiled.fingerprint import fingerprint
-from interlace_client.torch.compiled.planned_pass import NotThisGraph, PlannedPass, running
+from interlace_client.torch.compiled.planned_pass import NotThisGraph, PlannedPass
 from interlace_client.torch.compiled.program import CompiledPlan, read_program
+from interlace_client.torch.compiled.settings import running
 
 __all__ = [
     "GPUS",

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import takewhile
 from typing import Any
 
 import torch
 from torch._inductor.custom_graph_pass import CustomGraphPass
 
+from interlace_client.torch.compiled.capture_calls import Uncapturable
 from interlace_client.torch.compiled.capture_joint import joint_graph, part_of
 from interlace_client.torch.compiled.capture_request import CapturedGraph, Costs, request_of
+from interlace_client.torch.compiled.outside import OUTSIDE, hooked
+from interlace_client.torch.compiled.program import listed
 
 
 def capture_compiled(
@@ -45,13 +49,16 @@ def capture_compiled(
     Raises
     ------
     Uncapturable
-        If the graph has something that is not known, with all of it.
+        If the graph has something that is not known, with all of it, or modules send outside of it.
     ValueError
         If GPU or part is not known.
     """
     costs = costs or Costs()
     if isinstance(model, torch.fx.GraphModule) and _has_metas(model):
         return request_of(model, name, costs)
+    outside = hooked(model)
+    if outside:
+        raise Uncapturable(f"No graph has what is sent by {listed(outside)}. {OUTSIDE}")
     joint = joint_graph(model, example_inputs)
     output = next(node for node in joint.graph.nodes if node.op == "output")
     results = output.meta.get("desc", ())
@@ -63,19 +70,43 @@ def capture_compiled(
 class CaptureCompiled(CustomGraphPass):
     """A pass of inductor that captures each graph that ``torch.compile`` makes, and changes none.
 
-    Set it as ``torch._inductor.config.post_grad_custom_post_pass``; ``captured`` then has the
-    graphs in the order in which they were compiled: a forward graph, and its backward graph.
-    Graphs from inductor's cache do not come by: the pass asks not to be cached.
+    Use it by :func:`~interlace_client.torch.compiled.settings.running`, whose settings are part of
+    what is compiled. Graphs from inductor's cache do not come by: the pass asks not to be cached.
+
+    Attributes
+    ----------
+    captured
+        The graphs in the order in which they were compiled: a forward graph, and its backward
+        graph; with graph breaks several forward graphs, and their backward graphs.
+    switched_off
+        Settings of inductor that would change the order of a plan, and that are off, a sentence
+        each.
     """
 
     def __init__(self, name: str = "compiled", costs: Costs | None = None) -> None:
         self.captured: list[CapturedGraph] = []
+        self.switched_off: tuple[str, ...] = ()
         self._name, self._costs = name, costs or Costs()
 
     def __call__(self, graph: torch.fx.Graph) -> None:
         """Capture one graph."""
         name = f"{self._name}_{len(self.captured)}"
-        self.captured.append(request_of(graph.owning_module, name, self._costs))
+        made = request_of(graph.owning_module, name, self._costs)
+        report = replace(made.report, notes=(*made.report.notes, *self.switched_off))
+        self.captured.append(replace(made, report=report))
+
+    def sending(self) -> list[CapturedGraph]:
+        """Return the graphs that have collectives: those to plan, in the order of compilation.
+
+        Raises
+        ------
+        Uncapturable
+            If there are none, with what may be the reason.
+        """
+        found = [graph for graph in self.captured if graph.report.collectives]
+        if not found:
+            raise Uncapturable(f"{len(self.captured)} graphs, none has a collective. {OUTSIDE}")
+        return found
 
     def uuid(self) -> None:
         """Return None: what is captured must not come from a cache."""

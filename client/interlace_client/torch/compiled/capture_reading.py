@@ -118,7 +118,10 @@ class _GraphReader:
     def _begin(self, name: str, value: torch.Tensor, writer: str | None, *, kept: bool) -> None:
         size = bytes_of(value)
         if size is None:
-            self.faults.append(f"Node {name!r}: the size of {tuple(value.shape)} is not known.")
+            self.faults.append(
+                f"Node {name!r}: the size of {tuple(value.shape)} is not known before it runs; pad "
+                "it to a fixed size, as a capacity of experts does, or compile its part apart."
+            )
         self.memory[name] = Memory(name, size or 0, kept, writer, writer)
 
     def _ids(self, value: Any) -> list[str]:

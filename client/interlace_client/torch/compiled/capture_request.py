@@ -18,10 +18,14 @@ from interlace_client.torch.compiled.capture_measured import (
     read_trace,
     signature_of,
 )
+from interlace_client.torch.compiled.capture_memory import number_of
 from interlace_client.torch.compiled.capture_networks import Fabric, channels_of
 from interlace_client.torch.compiled.capture_reading import calls_of
 from interlace_client.torch.compiled.capture_roofline import roofline
 from interlace_client.torch.compiled.fingerprint import fingerprint
+from interlace_client.torch.compiled.merging import can_merge
+from interlace_client.torch.compiled.outside import OUTSIDE, ranks_here
+from interlace_client.torch.compiled.program import listed
 
 #: The stream of all compute.
 STREAM = "gpu"
@@ -143,6 +147,14 @@ def request_of(gm: torch.fx.GraphModule, name: str, costs: Costs) -> CapturedGra
     cluster: dict[str, Any] = {"channels": channels} if channels else {"workers": 1}
     options = {"copy_gbps": gpu.memory * _GBPS, "inputs_held": INPUTS_HELD}
     number = sum(call.collective is not None for call in read.calls)
+    alone = [c.name for c in read.calls if c.collective and not can_merge(c.node)]
+    if alone:
+        notes.append(f"Sent alone, as these are not merged: {listed(alone)}.")
+    if not number and ranks_here() > 1:
+        notes.append(
+            f"No collective is in this graph, though {ranks_here()} ranks train. {OUTSIDE}"
+        )
+    notes.extend(_symbol_notes(gm))
     report = CaptureReport(
         notes=(*notes, *read.notes),
         unmeasured=unmeasured,
@@ -193,6 +205,23 @@ def _network_notes(channels: Mapping[str, Mapping[str, Any]], costs: Costs) -> l
     return [f"Costs of collectives by rings, not measured: {', '.join(made)}; {costs.fabric}."]
 
 
+def _symbol_notes(gm: torch.fx.GraphModule) -> list[str]:
+    """Say for which sizes a graph was timed that runs with others too."""
+    found: dict[str, int | None] = {}
+    for node in gm.graph.nodes:
+        value = node.meta.get("val")
+        if isinstance(value, torch.SymInt) and node.op == "placeholder":
+            found[str(value)] = number_of(value)
+    if not found:
+        return []
+    sizes = ", ".join(f"{name} = {size}" for name, size in found.items())
+    note = (
+        f"Sizes that differ from call to call, timed for {sizes}: a plan runs with all sizes, and "
+        "is made for these. For a plan of each, compile with dynamic=False and a few sizes."
+    )
+    return [note]
+
+
 def _op(call: TimedNode, times: Mapping[str, float]) -> dict[str, Any]:
     """Write a call as an op of a graph."""
     op: dict[str, Any] = {"id": call.name, "after": list(call.after)}
@@ -200,9 +229,9 @@ def _op(call: TimedNode, times: Mapping[str, float]) -> dict[str, Any]:
         duration = round(times[call.name], 6)
         return {**op, "kind": "compute", "duration_us": duration, "stream": STREAM}
     types = {str(t.dtype).removeprefix("torch.") for t in _tensors(call)}
-    key = ",".join(
-        [*sorted(types), *([call.collective.reduction] if call.collective.reduction else [])]
-    )
+    reduction = [call.collective.reduction] if call.collective.reduction else []
+    own = [] if can_merge(call.node) else [call.name]
+    key = ",".join([*sorted(types), *reduction, *own])
     return {
         **op,
         "kind": call.collective.kind,

@@ -10,6 +10,7 @@ from torch.utils.flop_counter import flop_registry
 
 from interlace_client.torch.compiled.capture_calls import TimedNode
 from interlace_client.torch.compiled.capture_gpus import Gpu
+from interlace_client.torch.compiled.capture_memory import number_of
 
 #: Ops that read as much of their first input as they write, and not all of it.
 _PICKS = {
@@ -73,18 +74,32 @@ def roofline(
 
 
 def flops_of(call: TimedNode) -> float:
-    """Floating-point operations of a call; 0 where PyTorch's registry does not know the op."""
+    """Floating-point operations of a call; 0 where PyTorch's registry does not know the op.
+
+    Of sizes that differ from call to call it is those of the first. They are numbers here: the
+    registry compares sizes, and of symbols that would compile a graph for each size.
+    """
     target = call.node.target
     count = flop_registry.get(getattr(target, "overloadpacket", target))
     if count is None:
         return 0.0
     args = torch.fx.map_arg(call.node.args, _value)
     kwargs = torch.fx.map_arg(call.node.kwargs, _value)
-    return float(count(*args, **kwargs, out_val=call.node.meta.get("val")))
+    return float(count(*args, **kwargs, out_val=_value(call.node)))
 
 
 def _value(node: torch.fx.Node) -> Any:
-    return node.meta.get("val")
+    return torch.utils._pytree.tree_map(_in_numbers, node.meta.get("val"))
+
+
+def _in_numbers(value: Any) -> Any:
+    """Return a size as a number, and a tensor of symbolic sizes as one of numbers."""
+    if isinstance(value, torch.SymInt):
+        return number_of(value)
+    if not isinstance(value, torch.Tensor) or all(isinstance(size, int) for size in value.shape):
+        return value
+    sizes = [number_of(size) for size in value.shape]
+    return torch.empty(sizes, dtype=value.dtype, device="meta")
 
 
 def _rate(call: TimedNode, gpu: Gpu, *, tf32: bool) -> float:

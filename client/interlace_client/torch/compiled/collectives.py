@@ -17,6 +17,8 @@ KINDS: dict[Any, str] = {
     _OPS.all_reduce.default: "all_reduce",
     _OPS.all_to_all_single.default: "all_to_all",
 }
+#: Namespaces of what launches; that of DTensors has waited when it returns.
+_SENDING = {"_c10d_functional", "c10d_functional", "_dtensor"}
 #: What makes its kind's whole tensor: what goes in or what comes out.
 _WHOLE_GOES_IN = {"reduce_scatter"}
 
@@ -32,7 +34,7 @@ def is_collective(node: fx.Node) -> bool:
     return (
         node.op == "call_function"
         and isinstance(target, torch._ops.OpOverload)
-        and target.namespace in {"_c10d_functional", "c10d_functional"}
+        and target.namespace in _SENDING
         and not is_wait(node)
     )
 

@@ -48,6 +48,11 @@ class _Writer:
         return node
 
 
+def can_merge(node: fx.Node) -> bool:
+    """Tell whether a collective can be one with others: its form is known, and so are its sizes."""
+    return node.target in KINDS and _has_known_sizes(node)
+
+
 def merge_faults(name: str, nodes: Sequence[fx.Node]) -> list[str]:
     """Say why collectives cannot be one.
 
@@ -60,8 +65,7 @@ def merge_faults(name: str, nodes: Sequence[fx.Node]) -> list[str]:
     forms = {(str(node.target), node.args[0].meta["val"].dtype, *_settings(node)) for node in nodes}
     if len(forms) > 1:
         return [f"bucket {name!r}: its collectives differ in kind, dtype, group or reduction"]
-    shapes = [*(n.meta["val"].shape for n in nodes), *(n.args[0].meta["val"].shape for n in nodes)]
-    if not all(isinstance(size, int) for shape in shapes for size in shape):
+    if not all(map(_has_known_sizes, nodes)):
         return [f"bucket {name!r}: shapes that are not known are not merged"]
     return []
 
@@ -147,6 +151,13 @@ def _replace(graph: fx.Graph, nodes: Sequence[fx.Node], pieces: Sequence[fx.Node
             wait.replace_all_uses_with(piece)
             graph.erase_node(wait)
         graph.erase_node(node)
+
+
+def _has_known_sizes(node: fx.Node) -> bool:
+    """Tell whether all sizes that a collective takes and gives are numbers."""
+    shapes = (node.meta["val"].shape, node.args[0].meta["val"].shape)
+    are_numbers = all(isinstance(size, int) for shape in shapes for size in shape)
+    return are_numbers and all(other is node.args[0] for other in node.all_input_nodes)
 
 
 def _settings(node: fx.Node) -> tuple[Any, ...]:

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import warnings
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
-import torch._inductor.config as inductor
 from torch import fx
 from torch._inductor.custom_graph_pass import CustomGraphPass
 
@@ -30,7 +27,8 @@ class NotThisGraph(UnusablePlan):
 class PlannedPass(CustomGraphPass):
     """Reorders and merges the collectives of compiled graphs as plans say.
 
-    Use it by :func:`running`, or as ``torch._inductor.config.post_grad_custom_post_pass``.
+    Use it by :func:`~interlace_client.torch.compiled.settings.running`, which keeps inductor's own
+    passes away.
 
     Parameters
     ----------
@@ -43,11 +41,17 @@ class PlannedPass(CustomGraphPass):
     ----------
     written
         What was made of each graph that was planned, in the order of their compilation.
+    seen
+        How many graphs were compiled, with collectives or without.
+    switched_off
+        Settings of inductor that would change the order again, and that are off, a sentence each.
     """
 
     def __init__(self, plans: Sequence[CompiledPlan], *, keep_unplanned: bool = False) -> None:
         self.plans, self.keep_unplanned = tuple(plans), keep_unplanned
         self.written: list[Written] = []
+        self.seen = 0
+        self.switched_off: tuple[str, ...] = ()
         self._release = of_this_torch()
 
     def __call__(self, graph: fx.Graph) -> None:
@@ -58,6 +62,7 @@ class PlannedPass(CustomGraphPass):
         NotThisGraph
             When no plan is of it, unless that is allowed.
         """
+        self.seen += 1
         if not any(map(is_collective, graph.nodes)):
             return
         refusals = []
@@ -166,15 +171,3 @@ def _sort(graph: fx.Graph, key: dict[fx.Node, tuple[int, bool, int]], end: int) 
     inner = [node for node in nodes if node.op not in {"placeholder", "output"}]
     for node in sorted(inner, key=lambda node: key.get(node, (end, False, 0))):
         output.prepend(node)
-
-
-@contextmanager
-def running(planned: PlannedPass | Callable[[fx.Graph], None]) -> Iterator[Any]:
-    """Have everything that is compiled in this context go through a pass.
-
-    The settings of inductor that would change the order again are off meanwhile. ``torch.compile``
-    compiles at the first call: the first step must be in this context, its backward pass too.
-    """
-    settings = {**of_this_torch().SETTINGS, "post_grad_custom_post_pass": planned}
-    with inductor.patch(settings):
-        yield planned

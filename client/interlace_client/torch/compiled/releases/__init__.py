@@ -6,10 +6,10 @@ from types import ModuleType
 
 import torch
 
-from interlace_client.torch.compiled.releases import release_2_13
+from interlace_client.torch.compiled.releases import release_2_13, release_2_14
 
 #: The modules by release. Each has ``pin(graph, launches_and_waits)`` and ``SETTINGS``.
-RELEASES: dict[str, ModuleType] = {"2.13": release_2_13}
+RELEASES: dict[str, ModuleType] = {"2.13": release_2_13, "2.14": release_2_14}
 
 
 def of_this_torch() -> ModuleType:
@@ -25,6 +25,8 @@ def of_this_torch() -> ModuleType:
         known = ", ".join(RELEASES)
         raise NotImplementedError(
             f"PyTorch {torch.__version__}: compiled plans run on {known}; how inductor keeps an "
-            "order is private to it and differs between releases."
+            "order is private to it and differs between releases. Install one of these, or add "
+            f"releases/release_{release.replace('.', '_')}.py beside the newest module there: read "
+            "inductor's config for new passes that move collectives, and run tests/torch with it."
         )
     return RELEASES[release]

@@ -11,18 +11,28 @@ from collections.abc import Container
 from typing import Any
 
 from torch import fx
-from torch._inductor.fx_passes.control_dependencies import control_deps, preserve_node_ordering
+from torch._inductor.fx_passes.control_dependencies import preserve_node_ordering
 from torch.utils._ordered_set import OrderedSet
 
 from interlace_client.torch.compiled.collectives import is_mutation, is_view, is_work
 
 #: Inductor's settings under which the order is kept, to be patched in beside the pass.
 SETTINGS: dict[str, Any] = {
+    # what moves collectives and waits
     "reorder_for_compute_comm_overlap": False,
     "aten_distributed_optimizations.enable_overlap_scheduling": False,
+    # what makes others of them
     "bucket_all_gathers_fx": "none",
     "bucket_reduce_scatters_fx": "none",
     "bucket_all_reduces_fx": "none",
+    "dedup_reduce_scatters": False,
+    "aten_distributed_optimizations.allow_comms_decompositions": False,
+    "aten_distributed_optimizations.enable_low_contention_collectives": False,
+    "_fuse_ddp_communication": False,
+    "_micro_pipeline_tp": False,
+    # what gives compiled graphs without a pass
+    "fx_graph_cache": False,
+    "fx_graph_remote_cache": False,
 }
 
 
@@ -57,13 +67,3 @@ def pin(graph: fx.Graph, pinned: Container[fx.Node]) -> None:
             if not own and last is not None and last not in takes and not is_mutation(node):
                 after[node] = OrderedSet([last])
     preserve_node_ordering(graph, after)
-
-
-def target_of(node: fx.Node) -> Any:
-    """Return what a node calls, pinned or not."""
-    if node.target is not control_deps:
-        return node.target
-    module = node.graph.owning_module
-    assert module is not None
-    inner = getattr(module, str(node.args[1].target)).graph
-    return next(each.target for each in inner.nodes if each.op == "call_function")
