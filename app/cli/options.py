@@ -36,6 +36,15 @@ Rank = Annotated[
     ),
 ]
 
+Device = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME[:KEY=VALUE,...]",
+        help="What runs a program that is HLO text, where no times of its instructions are given: "
+        "a100, h100, h200, tpu-v5e, tpu-v6e, or tflops=...,memory_gbs=..., or both.",
+    ),
+]
+
 Parameters = Annotated[
     Path | None,
     typer.Option(

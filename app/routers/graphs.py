@@ -37,6 +37,15 @@ Rank = Annotated[
         "rank, which the others wait for.",
     ),
 ]
+Device = Annotated[
+    str | None,
+    Query(
+        max_length=MAX_NAME_CHARACTERS,
+        description="What runs a program that is HLO text, where no times of its instructions are "
+        "given: `h100` or another name that a refusal lists, `tflops=...,memory_gbs=...`, or "
+        "`h100:tflops=600`.",
+    ),
+]
 Parameters = Annotated[
     str | None,
     Query(
@@ -94,6 +103,7 @@ async def create_graph(
     format: Format = None,  # noqa: A002 - the name on the wire
     step: Step = None,
     rank: Rank = None,
+    device: Device = None,
     parameters: Parameters = None,
     name: GraphName = "",
 ) -> Response:
@@ -103,6 +113,7 @@ async def create_graph(
     """
     header = request.headers.get("content-type", "")
     how = {"format": format, "step": step, "rank": rank, "parameters": parameters, "name": name}
+    how |= {} if device is None else {"device": device}
     begun = await begin_large(IMPORT, upload, by, "app.calls.submissions:upload", header, how)
     if isinstance(begun, Response):
         return begun

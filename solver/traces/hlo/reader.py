@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from solver.codes import FaultCode
 from solver.errors import Fault, InvalidTrace
 from solver.graph import COMPUTE, NETWORK, Op, build
+from solver.graph.names import OF_XLA
 from solver.traces.exit_check import checked
 from solver.traces.files import beginning, places_of, single_text
 from solver.traces.hlo.costs import is_costs, read_costs
@@ -22,8 +23,6 @@ from solver.traces.trace import Sample, Trace, TraceChannel, TraceOptions, as_tr
 from solver.traces.xla import times_of_profile
 
 FORMAT = "hlo"
-#: The stream of a program that XLA schedules.
-STREAM = "xla"
 
 _HLO = b"HloModule"
 
@@ -64,7 +63,7 @@ def read(files: Sequence[bytes], options: TraceOptions) -> Trace:
     channels = _channels(program.ops, module)
     ops = [_op(op, times, channels) for op in program.ops]
     with as_trace_faults():
-        graph = build(options.name, ops, program.memory.buffers(), (STREAM,))
+        graph = build(options.name, ops, program.memory.buffers(), (OF_XLA,))
     workers: dict[str, int] = {}
     samples: list[Sample] = []
     measured: list[tuple[str, float]] = []
@@ -146,7 +145,7 @@ def _channels(ops: Sequence[ProgramOp], module: HloModule) -> Mapping[str, str]:
 
 def _op(op: ProgramOp, times: InstructionTimes, channels: Mapping[str, str]) -> Op:
     if op.sent is None:
-        return Op(op.id, COMPUTE, times.of_compute[op.id], None, op.after, stream=STREAM)
+        return Op(op.id, COMPUTE, times.of_compute[op.id], None, op.after, stream=OF_XLA)
     return Op(
         op.id,
         op.sent.kind,
