@@ -38,6 +38,7 @@ READERS = (
     "pytorch_et",
     "flight_recorder",
     "horovod",
+    "hlo",
     "xla",
     "tensorflow",
     "kineto",
