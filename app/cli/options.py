@@ -8,7 +8,7 @@ import typer
 
 from app.cli.extras import check_extra
 from app.cli.field_options import option, paths
-from app.names import COMPRESSIONS
+from app.names import COMPRESSIONS, DEVICES
 
 if TYPE_CHECKING:
     from app.cli.remote import Server
@@ -41,7 +41,7 @@ Device = Annotated[
     typer.Option(
         metavar="NAME[:KEY=VALUE,...]",
         help="What runs a program that is HLO text, where no times of its instructions are given: "
-        "a100, h100, h200, tpu-v5e, tpu-v6e, or tflops=...,memory_gbs=..., or both.",
+        f"{', '.join(DEVICES)}, or tflops=...,memory_gbs=..., or both.",
     ),
 ]
 

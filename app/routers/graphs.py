@@ -11,7 +11,7 @@ from app.jobs.kinds import IMPORT
 from app.jobs.removal import remove
 from app.jobs.rows import SUCCEEDED
 from app.limits import MAX_NAME_CHARACTERS
-from app.names import READERS
+from app.names import DEVICES, READERS
 from app.routers.jobs import acknowledged, add_routes, answer_to, begin_large
 from app.schemas.base import PLAIN, OneOf
 from app.schemas.lists import GraphList, ImportList, ImportSummary
@@ -42,8 +42,7 @@ Device = Annotated[
     Query(
         max_length=MAX_NAME_CHARACTERS,
         description="What runs a program that is HLO text, where no times of its instructions are "
-        "given: `h100` or another name that a refusal lists, `tflops=...,memory_gbs=...`, or "
-        "`h100:tflops=600`.",
+        f"given: one of {', '.join(DEVICES)}, `tflops=...,memory_gbs=...`, or `h100:tflops=600`.",
     ),
 ]
 Parameters = Annotated[

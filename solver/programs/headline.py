@@ -22,7 +22,7 @@ from solver.programs.policies import program_of
 from solver.programs.problem import ProgramProblem
 from solver.programs.program import Program
 from solver.programs.result import ProgramPlan
-from solver.programs.xla.form import fastest_form
+from solver.programs.xla.form import default_form, fastest_form
 
 #: What runs a program, by the compiler whose schedule it is compared with.
 _RUNTIMES = {
@@ -39,8 +39,9 @@ def program_headline(planned: ProgramPlan) -> Headline:
 def program_comparison(planned: ProgramPlan) -> ComparedPlan:
     """Compare a program with that of the compiler, which has the same limits.
 
-    Of a program of XLA the plan is what XLA makes of it with the flags that are exported; where
-    that saves nothing and the plan would, the plan is not reachable.
+    Of a program of XLA the plan is what XLA makes of it with the flags that are exported, and it is
+    compared with what XLA makes of the graph by default; where the flags save nothing and the plan
+    would, it is not reachable.
 
     Notes
     -----
@@ -49,10 +50,11 @@ def program_comparison(planned: ProgramPlan) -> ComparedPlan:
     """
     problem = planned.problem
     over = compiler_of(problem.graph)
-    theirs = program_of(over, problem)
+    is_of_xla = OF_XLA in problem.graph.free
+    theirs = default_form(problem).program if is_of_xla else program_of(over, problem)
     ran = execute(problem, theirs)
     ours, unreachable = planned.program, None
-    if OF_XLA in problem.graph.free:
+    if is_of_xla:
         ours, unreachable = _by_xla(planned, ran.iteration_time)
     run = planned.run if ours is planned.program else execute(problem, ours)
     doubted = _doubted(problem, theirs, ours)
@@ -87,8 +89,8 @@ def _by_xla(planned: ProgramPlan, today_us: float) -> tuple[Program, str | None]
 
 
 def xla_gain(problem: ProgramProblem, ours: Program) -> Gain:
-    """Judge what a program that XLA runs saves over XLA's own schedule, with no plan beside it."""
-    theirs = program_of("xla_lhs", problem)
+    """Judge what a program that XLA runs saves over what it runs by default; no plan is needed."""
+    theirs = default_form(problem).program
     today, run = execute(problem, theirs), execute(problem, ours)
     recorded = problem.graph.recorded
     return gain_over(

@@ -1,7 +1,7 @@
 """How the HLO texts beside this were written: ``python hlo_record.py`` with JAX 0.10 on a CPU.
 
-Eight devices of one host; what the compiler says of its own program goes into ``hlo_facts.json``. Names
-of Python files and their lines are left out.
+Eight devices of one host; what the compiler says of its own program goes into ``hlo_facts.json``.
+Names of Python files and their lines are left out.
 """
 
 import json

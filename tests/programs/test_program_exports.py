@@ -197,21 +197,20 @@ def most_under_way(program):
     return most
 
 
-def test_the_plans_own_buckets_come_back():
+def test_xlas_own_thresholds_are_tried():
     problem = gathers(4, 4, 4, 4)
     program = with_waits(problem, [(0, 1, 2), (3,)], [(LAUNCH, 0), (LAUNCH, 1), (COMPUTE, 4)])
     found = PROGRAM_EXPORTS["xla"](problem, program)
-    # one launch of all: 10 + 16 us, two: 20 + 16, one and three are not tried
+    # one launch of the first three and one of the last: 10 + 6 + 10 + 2 us; XLA's own: 10 + 8
     assert found.files["xla.env"] == (
         'XLA_FLAGS="--xla_gpu_enable_latency_hiding_scheduler=true '
-        "--xla_gpu_all_gather_combine_threshold_bytes=12 "
+        "--xla_gpu_all_gather_combine_threshold_bytes=31457287 "
         '--xla_gpu_experimental_parallel_collective_overlap_limit=1"\n'
     )
-    assert found.iteration_time_us == found.plan_time_us
+    assert found.iteration_time_us < found.plan_time_us
     assert "no longer than the plan" in found.notes[0]
-    # alone they take 4 (10 + 2) us where these two take 20 + 8: of 148 against 128 us
     saved = next(note for note in found.notes if note.startswith("Against XLA"))
-    assert saved.startswith("Against XLA's scheduler with collectives as they are in the graph: 13")
+    assert "0.0 % saved" in saved  # by default all are one, too
 
 
 def test_a_limit_of_memory_is_said_as_a_share():
@@ -359,7 +358,8 @@ def test_a_unit_that_would_wait_for_itself_is_refused():
 @pytest.mark.skipif(not FOLDER.is_dir(), reason="needs the shared graphs")
 def test_a_real_graph():
     problem = load("llama3_8b_bw_64_2d")
-    found = PROGRAM_EXPORTS["xla"](problem, POLICIES["inductor"](problem))
+    alone = XlaFlags(((GATHER, 0), (SCATTER, 0), ("all_reduce", 0)))
+    found = form_of(problem, alone).run.iteration_time
     # its scheduler has one resource for all collectives, where the graph has two channels
-    assert found.plan_time_us < found.iteration_time_us <= 1.15 * found.plan_time_us
-    assert len(re.findall(r"threshold_bytes=\d+", str(found.files["xla.env"]))) == 3
+    theirs = execute(problem, POLICIES["xla_lhs"](problem)).iteration_time
+    assert theirs < found <= 1.15 * theirs

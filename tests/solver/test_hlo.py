@@ -1,5 +1,7 @@
+# ruff: noqa: E501 - HLO text as XLA writes it
 """HLO text as graphs: recorded programs of JAX against a reader of its own, and forms by hand."""
 
+import gzip
 import json
 import random
 import re
@@ -50,8 +52,7 @@ SENDS = {"all-reduce", "all-gather", "reduce-scatter", "all-to-all", "collective
 def entry_lines(text):
     """Name, shape, opcode and operands of each instruction of the entry."""
     body = text.split("\nENTRY ")[1].split("\n}")[0].splitlines()[1:]
-    for line in body:
-        line = re.sub(r"/\*.*?\*/", "", line)
+    for line in (re.sub(r"/\*.*?\*/", "", each) for each in body):
         name, rest = re.match(r"\s*(?:ROOT )?%(\S+) = (.*)", line).groups()
         opcode = re.search(r" ([a-z][a-z-]*)\(", f" {rest}")
         shape, behind = rest[: opcode.start()], rest[opcode.end() - 1 :]
@@ -208,7 +209,7 @@ ENTRY %main (x: bf16[512,256], w: bf16[256,1024], g: f32[1024]) -> (bf16[512,102
   ROOT %t = (bf16[512,1024]{1,0}, f32[128]{0}) tuple(%out, %use)
 }
 """
-)  # noqa: E501 - as XLA writes it
+)
 FUSED = """%fused (p0: f32[1024], p1: f32[128], p2: f32[1024], p3: bf16[2048,1024]) -> f32[128] {
   %p0 = f32[1024]{0} parameter(0)
   %p1 = f32[128]{0} parameter(1)
@@ -242,11 +243,11 @@ def test_collectives_in_two_parts_on_paper():
     assert buffers["ag"].written_by == "ag"
     assert buffers["ag"].read_by == ("use",)
     assert set(buffers["g"].read_by) == {"ar", "rs.start", "cp"}
-    # 2 x 512 x 1024 x 256 operations of bf16 at 989 TFLOP/s, against 1.75 MiB and 4 MiB at 3.35 TB/s
+    # products of bf16 at 0.6 of 989.4 TFLOP/s, against 1.75 MiB and 4 MiB at 3.35 TB/s
     gemm = next(op for op in graph.ops if op.id == "gemm")
     moved_bytes = 2 * (512 * 256 + 256 * 1024 + 512 * 1024) + 4_194_304
     assert gemm.duration_us == pytest.approx(
-        max(2 * 512 * 1024 * 256 / 989e6, moved_bytes / 3.35e6)
+        max(2 * 512 * 1024 * 256 / (0.6 * 989.4e6), moved_bytes / 3.35e6)
     )
 
 
@@ -403,8 +404,6 @@ def test_given_times_are_taken_and_collectives_become_samples():
 
 
 def test_a_profile_gives_times_where_it_is_asked_for():
-    import gzip
-
     profile, text = (
         gzip.decompress((DATA / name).read_bytes())
         for name in ("jax_profile.json.gz", "jax_hlo.txt.gz")
@@ -486,7 +485,7 @@ def changed(old, new):
         (changed("parameter(0)", "parameter(zero)"), "has no number"),
         (changed("  %x = ", "  nonsense "), "is no instruction"),
         (changed("[512,256]{1,0} parameter", "[999999999,999999999,999] parameter"), "2^60"),
-        (changed("get-tuple-element(%gemm), index=0", "get-tuple-element(%gemm), index=7"), "no el"),
+        (changed("element(%gemm), index=0", "element(%gemm), index=7"), "no element"),
         (changed("all-reduce-done(%ar)", "all-reduce-done(%g)"), "ends nothing"),
         (changed("  %ar.done = f32[1024]{0} all-reduce-done(%ar)\n", "").replace("%ar.done", "%g"),
          "begun and never done"),
@@ -531,7 +530,7 @@ ENTRY %main (a: f32[8]) -> (f32[8]) {
   ROOT %w = (f32[8]) while(%t), condition=%cond, body=%body, backend_config={"known_trip_count":{"n":"2"}}
 }
 """
-)  # noqa: E501 - as XLA writes it
+)
 
 
 def test_loops_that_send():
@@ -609,7 +608,7 @@ def test_same_text_same_graph():
 def test_trips_in_both_notations():
     quoted = HloInstruction(
         1, "w", "while", (), (), r'backend_config="{\"known_trip_count\":{\"n\":\"7\"}}"', ""
-    )  # noqa: E501
+    )
     assert trips(quoted) == 7
 
 

@@ -11,7 +11,7 @@ from solver.programs.headline import xla_gain
 from solver.programs.problem import ProgramProblem, launch_time
 from solver.programs.program import Program
 from solver.programs.xla.combiner import MOST_MEMBERS
-from solver.programs.xla.form import COMBINED, XlaForm, fastest_form
+from solver.programs.xla.form import COMBINED, DEFAULT_THRESHOLD, XlaForm, fastest_form
 from solver.traces.hlo.costs import costs_text
 
 FORMAT = "xla"
@@ -93,7 +93,7 @@ def _notes(
         )
     saves = "no gain is known" if gain.gain is None else f"{100 * gain.gain:.1f} % saved"
     yield (
-        f"Against XLA's scheduler with collectives as they are in the graph: {saves} "
+        f"Against XLA with its own thresholds ({DEFAULT_THRESHOLD:,} bytes): {saves} "
         f"({(gain.verdict or 'not judged').replace('_', ' ')}). {gain.why}"
     )
     yield (

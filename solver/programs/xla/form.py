@@ -18,8 +18,10 @@ COMBINED = {
 }
 #: How many collectives may be under way at a time, on all channels together: what is tried.
 OVERLAPS = (1, 2, 4)
+#: The thresholds of XLA where nothing is said (xla/service/collective_utils.h).
+DEFAULT_THRESHOLD = 30 * 2**20 + 7
 #: Sizes that are tried for each kind, besides none, and how often all are gone through, at most.
-_SIZES, _ROUNDS = 3, 2
+_SIZES, _ROUNDS = 3, 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,17 +79,19 @@ def form_of(problem: ProgramProblem, flags: XlaFlags) -> XlaForm:
 def fastest_form(problem: ProgramProblem, program: Program) -> XlaForm:
     """Choose flags: thresholds among the sizes of a program's buckets, and the overlap.
 
-    Tried are none, and of each kind the least, the median and the largest bucket of several, a
-    flag after the other; the least simulated time within the memory limit wins, then the least
-    memory.
+    Tried are none, XLA's own, and of each kind the least, the median and the largest bucket of
+    several, a flag after the other, from the best of all least, all largest and XLA's own; the
+    least simulated time within the memory limit wins, then the least memory.
 
     Notes
     -----
-    At most two rounds of one schedule for each flag and value.
+    At most three rounds of one schedule for each flag and value.
     """
     limit = problem.limits.memory_bytes
     sizes = sizes_of(problem, program)
-    best = form_of(problem, XlaFlags(tuple((kind, own[-1]) for kind, own in sizes.items())))
+    starts = ({kind: own[place] for kind, own in sizes.items()} for place in (0, -1))
+    begun = [form_of(problem, XlaFlags(tuple(each.items()))) for each in starts]
+    best = min([default_form(problem), *begun], key=lambda each: each.rank(limit))
     for _ in range(_ROUNDS):
         before = best
         for kind, own in sizes.items():
@@ -101,7 +105,7 @@ def fastest_form(problem: ProgramProblem, program: Program) -> XlaForm:
 
 
 def sizes_of(problem: ProgramProblem, program: Program) -> Mapping[str, list[int]]:
-    """Return the thresholds that are tried, by kind, ascending from 0."""
+    """Return the thresholds that are tried, by kind, ascending from 0: XLA's own is among them."""
     graph = problem.graph
     written: dict[str, list[int]] = {
         kind: [] for kind in COMBINED if any(graph.ops[i].kind == kind for i in graph.collectives)
@@ -115,5 +119,13 @@ def sizes_of(problem: ProgramProblem, program: Program) -> Mapping[str, list[int
         every = sorted(dict.fromkeys(own))
         last = len(every) - 1
         places = sorted({0, last // 2, last}) if every else []
-        found[kind] = [0, *(every[place] for place in places[:_SIZES])]
+        tried = {0, DEFAULT_THRESHOLD, *(every[place] for place in places[:_SIZES])}
+        found[kind] = sorted(tried)
     return found
+
+
+def default_form(problem: ProgramProblem) -> XlaForm:
+    """Simulate what XLA makes of a graph where it is told nothing but to hide latencies."""
+    kinds = {problem.graph.ops[i].kind for i in problem.graph.collectives}
+    own = tuple((kind, DEFAULT_THRESHOLD) for kind in COMBINED if kind in kinds)
+    return form_of(problem, XlaFlags(own))

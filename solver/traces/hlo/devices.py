@@ -12,6 +12,10 @@ _LEAST, _MOST = 1e-6, 1e7
 _FIGURE = re.compile(r"\d{1,9}(?:\.\d{1,9})?(?:e[+-]?\d{1,2})?")
 
 
+#: Share of the peak that products reach, where nobody says: an assumption.
+_EFFICIENCY = 0.6
+
+
 @dataclass(frozen=True, slots=True)
 class Device:
     """What a device computes and moves at most.
@@ -29,6 +33,8 @@ class Device:
         10^9 bytes a second between memory and chip.
     source
         Who says so.
+    efficiency
+        Share of the rates that products reach.
     """
 
     name: str
@@ -36,6 +42,7 @@ class Device:
     exact_tflops: float
     memory_gbs: float
     source: str
+    efficiency: float = _EFFICIENCY
 
     def rate(self, kind: str, *, exact: bool = False) -> float:
         """Return the operations a microsecond of products of a type; of an unknown one the least.
@@ -43,22 +50,20 @@ class Device:
         All types of 8 bits are ``f8``.
         """
         known = dict(self.tflops)
-        if exact and kind == "f32":
-            return self.exact_tflops * 1e6
         kind = "f8" if kind.startswith("f8") else kind
-        return known.get(kind, min(known.values())) * 1e6
+        peak = known.get(kind, min(known.values()))
+        return self.efficiency * 1e6 * (self.exact_tflops if exact and kind == "f32" else peak)
 
 
-def _gpu(
-    name: str, f8: float, f16: float, tf32: float, f32: float, f64: float, memory: float, said: str
-) -> Device:
-    rates = {"f8": f8, "s8": f8, "u8": f8, "f16": f16, "bf16": f16, "f32": tf32, "f64": f64}
-    return Device(name, tuple(rates.items()), f32, memory, said)
+def _gpu(name: str, half: float, tf32: float, single: float, memory: float, said: str) -> Device:
+    # products of 8 bits count at the rate of 16, as where PyTorch's graphs are captured
+    rates = {"f8": half, "s8": half, "u8": half, "f16": half, "bf16": half, "f32": tf32}
+    return Device(name, (*rates.items(), ("f64", single)), single, memory, said)
 
 
-def _tpu(name: str, bf16: float, s8: float, memory: float, said: str) -> Device:
+def _tpu(name: str, bf16: float, memory: float, said: str) -> Device:
     # products of f32 are of one pass in bf16 by default, of six at the highest precision
-    rates = {"f8": bf16, "s8": s8, "u8": s8, "f16": bf16, "bf16": bf16, "f32": bf16}
+    rates = {"f8": bf16, "s8": bf16, "u8": bf16, "f16": bf16, "bf16": bf16, "f32": bf16}
     return Device(name, tuple(rates.items()), bf16 / 6, memory, said)
 
 
@@ -66,20 +71,25 @@ def _tpu(name: str, bf16: float, s8: float, memory: float, said: str) -> Device:
 DEVICES: dict[str, Device] = {
     device.name: device
     for device in (
-        _gpu("a100", 624, 312, 156, 19.5, 19.5, 2039, "NVIDIA's data sheet of the A100 80GB SXM"),
-        _gpu("h100", 1979, 989, 494, 67, 67, 3350, "NVIDIA's data sheet of the H100 SXM"),
-        _gpu("h200", 1979, 989, 494, 67, 67, 4800, "NVIDIA's data sheet of the H200 SXM"),
-        _tpu("tpu-v5e", 197, 393, 819, "Google Cloud's page of TPU v5e"),
-        _tpu("tpu-v6e", 918, 1836, 1638, "Google Cloud's page of TPU v6e"),
+        _gpu("h100", 989.4, 494.7, 66.9, 3350, "NVIDIA H100 data sheet, SXM5"),
+        _gpu("h200", 989.4, 494.7, 66.9, 4800, "NVIDIA H200 data sheet, SXM"),
+        _gpu("a100", 312, 156, 19.5, 2039, "NVIDIA A100 data sheet, 80 GB SXM"),
+        _gpu("b200", 2250, 1125, 75, 7700, "NVIDIA HGX B200 data sheet, an eighth of it"),
+        _gpu("l40s", 362, 183, 91.6, 864, "NVIDIA L40S data sheet"),
+        _gpu("mi300x", 1307.4, 653.7, 163.4, 5300, "AMD Instinct MI300X data sheet"),
+        _tpu("tpu-v5e", 197, 819, "Google Cloud's page of TPU v5e"),
+        _tpu("tpu-v6e", 918, 1638, "Google Cloud's page of TPU v6e"),
     )
 }
+
+_FIELDS = ("tflops", "memory_gbs", "efficiency")
 
 
 def device_of(text: str, place: str = "/query/device") -> Device:
     """Read a device: a name, ``tflops=400,memory_gbs=2000``, or a name with figures of one's own.
 
     ``h100:tflops=600`` is a name with figures: those given take the place of its own, ``tflops`` of
-    all types.
+    all types, which is what products reach unless an ``efficiency`` is given.
 
     Raises
     ------
@@ -95,26 +105,26 @@ def device_of(text: str, place: str = "/query/device") -> Device:
     given: dict[str, float] = {}
     for each in filter(None, map(str.strip, tail.split(","))):
         name, _, value = each.partition("=")
-        if name not in ("tflops", "memory_gbs") or name in given or not _FIGURE.fullmatch(value):
-            detail = f"Device: tflops=NUMBER and memory_gbs=NUMBER, each once; got {shown(each)}."
+        if name not in _FIELDS or name in given or not _FIGURE.fullmatch(value):
+            detail = f"Device: {', '.join(_FIELDS)}, each =NUMBER and once; got {shown(each)}."
             raise InvalidTrace([Fault(place, FaultCode.WRONG_TYPE, detail)])
         given[name] = float(value)
         if not _LEAST <= given[name] <= _MOST:
             detail = f"Device: {name} must be 10^-6 to 10^7, got {value}."
             raise InvalidTrace([Fault(place, FaultCode.OUT_OF_RANGE, detail)])
     own = DEVICES.get(head)
-    if own is None and len(given) < 2:  # noqa: PLR2004 - both figures
+    if own is None and not {"tflops", "memory_gbs"} <= given.keys():
         detail = f"Device: a name ({one_of(DEVICES)}), or both tflops and memory_gbs."
         raise InvalidTrace([Fault(place, FaultCode.MISSING_FIELD, detail)])
-    given_said = "figures that were given"
-    if own is None:
-        peak = given["tflops"]
-        return Device(text.strip(), (("", peak),), peak, given["memory_gbs"], given_said)
     rate = given.get("tflops")
-    return Device(
-        text.strip(),
-        own.tflops if rate is None else (("", rate),),
-        own.exact_tflops if rate is None else rate,
-        given.get("memory_gbs", own.memory_gbs),
-        f"{own.source}, and {given_said}" if given else own.source,
-    )
+    source = "figures that were given"
+    if own is not None:
+        source = f"{own.source}, and {source}" if given else own.source
+    usual = _EFFICIENCY if rate is None else 1.0
+    efficiency = given.get("efficiency", usual)
+    if own is None or rate is not None:
+        rates, exact = (("", rate or 0.0),), rate or 0.0
+    else:
+        rates, exact = own.tflops, own.exact_tflops
+    memory = given["memory_gbs"] if own is None else given.get("memory_gbs", own.memory_gbs)
+    return Device(text.strip(), rates, exact, memory, source, efficiency)

@@ -18,12 +18,12 @@ def assumed(
     if times.given:
         yield f"{times.given:,} of {computing:,} ops of compute take the times that were given."
     if device is not None and times.given < computing:
-        rates = ", ".join(f"{rate:g} {kind}".strip() for kind, rate in device.tflops)
+        rates = ", ".join(_rates(device))
         yield (
             f"{computing - times.given:,} ops of compute take what a roofline of {device.name} "
-            f"says: the longer of products and convolutions at its peak (TFLOP/s: {rates}) and of "
-            f"bytes read and written at {device.memory_gbs:,g} GB/s ({device.source}). A kernel's "
-            "start-up is not counted, and no kernel reaches the peak."
+            f"says: the longer of products and convolutions at {device.efficiency:g} of its peak "
+            f"(TFLOP/s: {rates}), and of bytes read and written at {device.memory_gbs:,g} GB/s "
+            f"({device.source}). A kernel's start-up is not counted."
         )
     yield "Compute is one stream of free order, and a collective's launch costs the stream nothing."
     yield (
@@ -32,6 +32,15 @@ def assumed(
     )
     if module.aliases:
         yield "Results that are aliased to donated inputs share their memory."
+
+
+def _rates(device: Device) -> Iterator[str]:
+    """Yield the rates that differ, each with its types."""
+    types: dict[float, list[str]] = {}
+    for kind, rate in device.tflops:
+        types.setdefault(rate, []).append(kind)
+    for rate, kinds in types.items():
+        yield f"{rate:g} {'/'.join(kinds)}".strip()
 
 
 def warnings(times: InstructionTimes, program: ProgramReader, apart: int) -> Iterator[str]:
