@@ -362,4 +362,4 @@ def test_a_real_graph():
     found = form_of(problem, alone).run.iteration_time
     # its scheduler has one resource for all collectives, where the graph has two channels
     theirs = execute(problem, POLICIES["xla_lhs"](problem)).iteration_time
-    assert theirs < found <= 1.15 * theirs
+    assert theirs < found <= 1.4 * theirs

@@ -14,8 +14,9 @@ from solver.errors import InterlaceError, InvalidTrace
 from solver.graph import COMPUTE
 from solver.traces import TraceOptions, detect, read_trace
 from solver.traces.hlo.costs import costs_text, read_costs
-from solver.traces.hlo.groups import GroupFault, groups_of
+from solver.traces.hlo.groups import GroupFault, channel_names, groups_of
 from solver.traces.hlo.module import HloInstruction
+from solver.traces.hlo.shapes import ShapeFault, bytes_of, shape_of
 from solver.traces.hlo.text import read_module
 from solver.traces.hlo.work import fused_bytes, moved, product_flops, trips
 from tests.fuzzed_files import mangled
@@ -355,11 +356,25 @@ def test_groups_on_paper(attributes, expected):
         "replica_groups=all",
         "source_target_pairs={{0,1,2}}",
         "source_target_pairs={}",
+        f"replica_groups={{{{{'9' * 5000}}}}}",
+        f"replica_groups=[1,{'9' * 5000}]<=[8]",
     ],
 )
 def test_groups_that_are_none(attributes):
     with pytest.raises(GroupFault):
         groups(attributes)
+
+
+def test_names_of_channels():
+    near, far, other = ((0, 1), (2, 3)), ((0, 2), (1, 3)), ((0, 1), (3, 2), (4, 5))
+    every = [(near, False), (far, False), (other, False), (near, True), (((0,), (1,)), False)]
+    names = channel_names(every, 4, "network")
+    assert list(names.values()) == [
+        "groups_of_2_by_1", "groups_of_2_by_2", "groups_of_2_by_1_2", "pairs", "groups_of_1",
+    ]  # fmt: skip
+    assert channel_names([(((1, 0, 2, 3),), False)], 4, "network") == {
+        (((1, 0, 2, 3),), False): "network"
+    }
 
 
 def test_no_groups_of_a_program_of_unknown_devices():
@@ -429,6 +444,7 @@ def test_a_profile_gives_times_where_it_is_asked_for():
         ("costs { name: 'a' cost_us: 1 } costs", "has no brace"),
         ("costs { name: 'a' cost_us: 1 } ?", "nothing of this format"),
         ("latencies { source: 'ag' }", "latency_us is missing"),
+        ("costs { name: 'gemm' cost_us: much }", "0 to"),
     ],
 )
 def test_costs_that_are_none(costs, said):
@@ -453,9 +469,9 @@ def test_what_lacks_a_time_is_named():
         ("tflops=1", "both tflops and memory_gbs"),
         ("", "both tflops and memory_gbs"),
         ("h100:tflops=x", 'got "tflops=x"'),
-        ("h100:tflops=1,tflops=2", "each once"),
+        ("h100:tflops=1,tflops=2", "each =NUMBER and once"),
         ("h100:tflops=0", "10^-6 to 10^7"),
-        ("h100:flops=1", "each once"),
+        ("h100:flops=1", "each =NUMBER and once"),
     ],
 )
 def test_devices_that_are_none(device, said):
@@ -494,6 +510,14 @@ def changed(old, new):
         (GPU[: GPU.index("%out")], "ends within computation 'main'"),
         (changed("%c = f32[] add(%a, %b)", "%c = f32[] call(%a), to_apply=%add"), "runs itself"),
         ("HloModule m\n", "no ENTRY computation"),
+        (GPU + SUM, "computation 'add' is there twice"),
+        (GPU.replace("%fused (p0", "%none () -> f32[] {\n}\n\n%fused (p0"), "has no instruction"),
+        (changed("%gemm = (bf16[512,1024]{1,0}, ", "%gemm = (bf16[512,1024]{1,0} "), "known type"),
+        (changed("custom-call(%x, %w)", "custom-call(%x, %w"), "bracket is not closed"),
+        (changed("%g = f32[1024]{0} parameter", "%g = ? parameter"), "is no shape"),
+        (changed("add(%p1, %p1)", "dot(%p1)"), "lacks an operand of dot"),
+        (changed("all-gather-start(%w)", "all-gather-start(!)").replace("%", ""), "is no operand"),
+        (changed("%gemm), index=0", f"%gemm), index={'9' * 5000}"), "no element of a tuple"),
     ],
 )  # fmt: skip
 def test_texts_that_are_refused(text, said):
@@ -598,6 +622,94 @@ def test_donated_inputs_share_memory_with_results():
         "a": True, "b": False, "c": True, "r": False,
     }  # fmt: skip
     assert set(buffers["a"].read_by) == {"n"}
+
+
+KINDS = (
+    HEAD
+    + SUM
+    + """%inner (i0: f32[4,8], i1: f32[8,2]) -> f32[4,2] {
+  %i0 = f32[4,8] parameter(0)
+  %i1 = f32[8,2] parameter(1)
+  ROOT %d = f32[4,2] dot(%i0, %i1), lhs_contracting_dims={1}, rhs_contracting_dims={0}, operand_precision={highest,highest}
+}
+
+%outer (o0: f32[4,8], o1: f32[8,2]) -> f32[4,2] {
+  %o0 = f32[4,8] parameter(0)
+  %o1 = f32[8,2] parameter(1)
+  ROOT %f = f32[4,2] fusion(%o0, %o1), kind=kOutput, calls=%inner
+}
+
+ENTRY %main (a: f32[4,8], b: f32[8,2], x: f32[1,6,6,3], k: f32[3,3,3,5]) -> f32[4,2] {
+  %a = f32[4,8] parameter(0)
+  %b = f32[8,2] parameter(1)
+  %x = f32[1,6,6,3] parameter(2)
+  %k = f32[3,3,3,5] parameter(3)
+  %table = f32[2,2] constant({
+    {1, 2},
+    {3, 4} })
+  %token = token[] after-all()
+  %nested = f32[4,2] fusion(%a, %b), kind=kOutput, calls=%outer
+  %begun = ((f32[4,8], f32[8,2]), f32[4,2]) call-start(%a, %b), to_apply=%inner
+  %going = ((f32[4,8], f32[8,2]), f32[4,2]) async-update(%begun)
+  %called = f32[4,2] call-done(%going)
+  %window = f32[1,4,4,5] convolution(%x, %k), window={size=3x3}, dim_labels=b01f_01io->b01f
+  %cudnn = (f32[1,4,4,5], u8[0]) custom-call(%x, %k), custom_call_target="__cudnn$convForward", dim_labels=b01f_01io->b01f
+  %odd = f32[1,4,4,5] convolution(%x, %k), window={size=3x3}
+  %mine = f32[4,2] custom-call(%a), custom_call_target="mine"
+  %none = f32[0] copy(%table)
+  ROOT %r = f32[4,2] all-reduce(%nested), replica_groups={}, to_apply=%add
+}
+"""
+)
+
+
+def test_work_on_paper():
+    module = read_module(KINDS)
+    entry = module.entry.instructions
+    convolution = 2 * (4 * 4 * 5) * (3 * 3 * 3)
+    flops = {name: product_flops(entry[name], module.entry) for name in ("window", "cudnn", "mine")}
+    assert flops == {"window": convolution, "cudnn": convolution, "mine": None}
+    trace = read(KINDS, device="h100:tflops=0.001,memory_gbs=1000000")
+    times = {op.id: op.duration_us for op in trace.graph.ops}
+    assert times["nested"] == pytest.approx(2 * 4 * 2 * 8 / 1e3, rel=1e-3)
+    assert times["begun"] == pytest.approx(times["nested"], rel=1e-3)
+    assert any("The work of 2 custom calls" in said for said in trace.report.warnings)
+    exact = {op.id: op.duration_us for op in read(KINDS, device="h100").graph.ops}
+    assert exact["nested"] == pytest.approx(max(128 / (0.6 * 66.9e6), 224 / 3.35e6), abs=1e-6)
+
+
+def test_who_runs_whom_has_an_end():
+    rows = [
+        f"%c{k} (p: f32[]) -> f32[] {{\n  %p = f32[] parameter(0)\n"
+        f"  ROOT %r = f32[] call(%p), to_apply=%{'add' if k == 0 else f'c{k - 1}'}\n}}\n"
+        for k in range(70)
+    ]
+    assert faults(HEAD + SUM + "\n".join(rows))[0][0] == FaultCode.TOO_DEEP
+
+
+@pytest.mark.parametrize(
+    ("shape", "size"),
+    [
+        ("f32[]", 4),
+        ("bf16[<=8,4]{1,0:T(8,128)(2,1)}", 64),
+        ("s4[10]{0:E(4)}", 5),
+        ("s4[10]", 10),
+        ("f8e4m3fn[3,3]", 9),
+        ("f32[8]{0:S(5)}", 0),  # in the host's memory
+        ("(f32[2], (s32[], token[]), pred[3])", 8 + 4 + 3),
+        ("()", 0),
+    ],
+)
+def test_bytes_of_shapes(shape, size):
+    assert bytes_of(shape_of(shape)) == size
+
+
+@pytest.mark.parametrize(
+    "shape", ["(f32[2]", "(" * 20 + ")" * 20, "f32", "q[2]", "f32[x]", "f32[-1]"]
+)
+def test_shapes_that_are_none(shape):
+    with pytest.raises(ShapeFault):
+        shape_of(shape)
 
 
 def test_same_text_same_graph():

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from itertools import product
 from math import prod
 
-from solver.limits import MAX_WORKERS
 from solver.traces.hlo.module import HloInstruction
 
 #: Groups of devices, each in the order of the text.
@@ -21,6 +20,9 @@ _PAIRS = re.compile(r"source_target_pairs=\{([\d,{}\s]*)\}")
 
 
 _PAIR = 2
+#: Numbers of devices have no more digits, and so many devices are read.
+_DIGITS = 9
+_MOST_DEVICES = 2**17
 
 
 class GroupFault(ValueError):
@@ -69,18 +71,24 @@ def groups_of(one: HloInstruction, devices: int | None) -> Groups:
 
 
 def _numbers(text: str | None) -> tuple[int, ...]:
-    return tuple(int(each) for each in (text or "").split(",") if each)
+    return tuple(_number(each) for each in (text or "").split(",") if each)
+
+
+def _number(text: str) -> int:
+    if len(text) > _DIGITS:
+        raise GroupFault(f"{text[:20]}... is the number of no device")
+    return int(text)
 
 
 def _bounded(count: int) -> int:
-    if not 1 <= count <= MAX_WORKERS:
-        raise GroupFault(f"its groups are of {count:,} devices, 1 to {MAX_WORKERS:,} are read")
+    if not 1 <= count <= _MOST_DEVICES:
+        raise GroupFault(f"its groups are of {count:,} devices, 1 to {_MOST_DEVICES:,} are read")
     return count
 
 
 def _lists(text: str) -> Groups:
     return tuple(
-        tuple(int(each) for each in re.findall(r"\d+", group))
+        tuple(_number(each) for each in re.findall(r"\d+", group))
         for group in re.findall(r"\{([\d,\s]*)\}", text)
         if group.strip()
     )

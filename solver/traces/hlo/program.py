@@ -20,6 +20,8 @@ from solver.traces.xla.hlo import DONE, START
 
 _PASSED_ON = FREE - {"parameter", "constant", "partition-id", "replica-id"} | {"async-update"}
 _SEND_ALONE = ("send", "recv")
+#: Places in tuples have no more digits.
+_DIGITS = 9
 #: So many ops are made of a module, at most: of loops each turn has its own.
 MOST_OPS = 20_000
 
@@ -147,7 +149,8 @@ class ProgramReader:
 
     def _element(self, one: HloInstruction, value: Value) -> Value:
         index = one.attribute("index") or ""
-        if isinstance(value, Leaf) or not index.isdecimal() or int(index) >= len(value):
+        is_number = index.isdecimal() and len(index) <= _DIGITS
+        if isinstance(value, Leaf) or not is_number or int(index) >= len(value):
             return self._refused(one, "it takes no element of a tuple")
         return value[int(index)]
 

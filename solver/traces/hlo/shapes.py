@@ -12,6 +12,7 @@ from solver.traces.xla.hlo import width
 #: Tuples nested deeper are no program's.
 _DEPTH = 16
 _ARRAY = re.compile(r"([a-z][a-z0-9]{0,15})(?:\[([^\]]*)\])?")
+_LAYOUT = re.compile(r"(?:\{[^{}]*\})?")
 _LENGTH = re.compile(r"<=|\s")
 #: Types of less than a byte, which take one each where the layout does not say otherwise.
 _SMALL = re.compile(r"[su][124]|f4\w*")
@@ -69,7 +70,7 @@ def shape_of(text: str, depth: int = 0) -> Shape:
             raise ShapeFault(f"{text[:40]!r} is no shape")
         return tuple(shape_of(part, depth + 1) for part in parted(text[1:-1]))
     found = _ARRAY.match(text)
-    if found is None:
+    if found is None or not _LAYOUT.fullmatch(text, found.end()):
         raise ShapeFault(f"{text[:40]!r} is no shape")
     kind, layout = found[1], text[found.end() :]
     if kind in ("token", "opaque"):

@@ -74,7 +74,7 @@ def read_module(text: str) -> HloModule:
 
 
 def _index(text: str) -> Index:
-    return tuple(int(each) for each in text.split(",") if each.strip())
+    return tuple(int(each.strip()[:9]) for each in text.split(",") if each.strip())
 
 
 def _braced(head: str, key: str) -> str:
@@ -99,7 +99,7 @@ def _computations(  # noqa: C901 - one loop
     for number, line in numbered:
         plain = _COMMENT.sub("", line)
         if name is None:
-            begin = _BEGIN.match(plain)
+            begin = _BEGIN.match(plain) if plain.rstrip().endswith("{") else None
             if begin and not plain[0].isspace():
                 name, root, inside = begin["name"], "", {}
                 entries += [name] if begin["entry"] else []

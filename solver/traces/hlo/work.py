@@ -81,7 +81,7 @@ class Roofline:
             times = [self._sum(name) for name in one.branches()]
             known = [time for time in times if time is not None]
             return max(known, default=0.0) if len(known) == len(times) else None
-        if one.opcode in ("call", "async-start") and one.calls():
+        if one.opcode.removesuffix("-start") in ("call", "async") and one.calls():
             return self._sum(one.calls()[0])
         work = self._work(one, within)
         return max(work.product_us, work.bytes / (self._device.memory_gbs * 1e3))
@@ -96,7 +96,7 @@ class Roofline:
         return self._sums[name]
 
     def _work(self, one: HloInstruction, within: HloComputation) -> InstructionWork:
-        if one.opcode != "fusion":
+        if one.opcode.removesuffix("-start") != "fusion" or not one.calls():
             return InstructionWork(self._product_us(one, within), sum(moved(one, within)))
         inside = self._module.computations[one.calls()[0]]
         return InstructionWork(self._products_us(inside), fused_bytes(one, within, inside))
@@ -115,7 +115,8 @@ class Roofline:
             self.opaque[one.name] = None
         if not flops:
             return 0.0
-        kinds = [leaf.type for leaf in leaves(within.instructions[one.operands[0]].shape)]
+        given = [within.instructions[name].shape for name in one.operands[:1]]
+        kinds = [leaf.type for shape in given for leaf in leaves(shape)]
         exact = "highest" in (one.attribute("operand_precision") or "")
         return flops / self._device.rate(kinds[0] if kinds else "", exact=exact)
 
@@ -136,7 +137,7 @@ def product_flops(one: HloInstruction, within: HloComputation) -> int | None:
         return _custom_flops(one, within)
     if one.opcode not in ("dot", "convolution"):
         return 0
-    out = prod(next(leaves(one.shape)).dims)
+    out = _out(one)
     if one.opcode == "dot":
         contracted = _numbers(one.attribute("lhs_contracting_dims"))
         return 2 * out * _lengths(one, within, 0, contracted)
@@ -153,13 +154,18 @@ def _convolution_flops(one: HloInstruction, within: HloComputation, out: int) ->
 
 
 def _custom_flops(one: HloInstruction, within: HloComputation) -> int | None:
-    out = next((prod(leaf.dims) for leaf in leaves(one.shape)), 0)
+    out = _out(one)
     contracted = _CONTRACTED.search(one.attributes)
     if contracted:
         return 2 * out * _lengths(one, within, 0, _numbers(contracted[1].replace("\\", "")))
     if _LABELS.search(one.plain):
         return _convolution_flops(one, within, out)
     return None
+
+
+def _out(one: HloInstruction) -> int:
+    """Return how many numbers the first array of a result has."""
+    return next((leaf.count for leaf in leaves(one.shape)), 0)
 
 
 def _numbers(text: str | None) -> list[int]:
