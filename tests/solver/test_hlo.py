@@ -76,7 +76,7 @@ def size_of(shape):
 
 def ancestors(after):
     """All that come before each, of direct predecessors by name."""
-    found = {}
+    found: dict[str, set[str]] = {}
     for name, direct in after.items():
         found[name] = set(direct).union(*(found[each] for each in direct))
     return found
@@ -138,7 +138,7 @@ def test_channels_are_the_meshs_axes():
         "groups_of_2": 2,
         "groups_of_4": 4,
     }
-    by_channel = {}
+    by_channel: dict[str, list[int]] = {}
     for op in trace.graph.ops:
         if op.kind != COMPUTE:
             by_channel.setdefault(op.channel, []).append(op.bytes)
@@ -156,7 +156,7 @@ def test_a_loop_that_sends_is_taken_apart_turn_by_turn():
     sent = [op.id for op in trace.graph.ops if op.kind != COMPUTE]
     assert len([each for each in sent if each.startswith("while")]) == 3 + 3 + 3 + 3
     before = ancestors({trace.graph.ops[i].id: trace.graph.ops[i].after for i in trace.graph.order})
-    turns = {}
+    turns: dict[tuple[str, int], list[str]] = {}
     for op in trace.graph.ops:
         if found := re.match(r"(while[\w.]*)\[(\d)\]/", op.id):
             turns.setdefault((found[1], int(found[2])), []).append(op.id)
@@ -512,7 +512,7 @@ def changed(old, new):
         ("HloModule m\n", "no ENTRY computation"),
         (GPU + SUM, "computation 'add' is there twice"),
         (GPU.replace("%fused (p0", "%none () -> f32[] {\n}\n\n%fused (p0"), "has no instruction"),
-        (changed("%gemm = (bf16[512,1024]{1,0}, ", "%gemm = (bf16[512,1024]{1,0} "), "known type"),
+        (changed("%gemm = (bf16[512,1024]{1,0}, ", "%gemm = (bf16[512,1024]{1,0} "), "is no shape"),
         (changed("custom-call(%x, %w)", "custom-call(%x, %w"), "bracket is not closed"),
         (changed("%g = f32[1024]{0} parameter", "%g = ? parameter"), "is no shape"),
         (changed("add(%p1, %p1)", "dot(%p1)"), "lacks an operand of dot"),

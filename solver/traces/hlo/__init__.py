@@ -15,25 +15,21 @@ __all__ = ["FORMAT", "TRACE_FORMAT", "looks_like", "read"]
 TRACE_FORMAT = TraceFormat(
     name=FORMAT,
     source=(
-        "XLA's program after optimization, of JAX or another: one HLO text, as "
-        "`compiled.as_text()` and `--xla_dump_to` write it; beside it times of its instructions: "
-        "`costs` text of profile-guided latency estimation, JSON of names and times, or a profile "
-        "(`--format hlo`)"
+        "XLA's program after optimization: one HLO text (`compiled.as_text()`, `--xla_dump_to`), "
+        "with times of its instructions beside it or without"
     ),
     versions="tried with JAX 0.10 on CPU; forms of GPUs and TPUs after XLA's source",
     reads=(
-        "instructions with what they take and wait for, fusions as one; collectives in one part or "
-        "two, their groups in all four notations; bytes from shapes; memory with donated inputs; "
-        "turns of loops that send"
+        "instructions, what they take and wait for; collectives in one part or two, with their "
+        "groups; memory with donated inputs; loops that send, turn by turn"
     ),
     assumes=(
-        "one compute stream of free order; times by a roofline of `device` where none are given; "
-        "permutes are broadcasts between two; a turn of a loop begins when the one before it is "
-        "over"
+        "one compute stream of free order; a roofline of `device` where no times are given; "
+        "permutes are broadcasts between two"
     ),
     refuses=(
-        "neither times nor a device; loops that send of unknown length, conditionals that send, "
-        "`send` and `recv` alone; what is no HLO, with its line"
+        "neither times nor a device; loops of unknown length, conditionals, `send` and `recv` that "
+        "send"
     ),
     looks_like=looks_like,
     read=read,

@@ -122,9 +122,8 @@ def device_of(text: str, place: str = "/query/device") -> Device:
         source = f"{own.source}, and {source}" if given else own.source
     usual = _EFFICIENCY if rate is None else 1.0
     efficiency = given.get("efficiency", usual)
-    if own is None or rate is not None:
-        rates, exact = (("", rate or 0.0),), rate or 0.0
-    else:
-        rates, exact = own.tflops, own.exact_tflops
+    rates: tuple[tuple[str, float], ...]
+    rates = (("", rate or 0.0),) if own is None or rate is not None else own.tflops
+    exact = rate or 0.0 if own is None or rate is not None else own.exact_tflops
     memory = given["memory_gbs"] if own is None else given.get("memory_gbs", own.memory_gbs)
     return Device(text.strip(), rates, exact, memory, source, efficiency)
