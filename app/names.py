@@ -28,6 +28,19 @@ PROGRAM_EXPORTS = (
 TUNERS = ("nccl-tuner",)
 
 
+#: Devices whose rooflines are known (``solver.traces.hlo``).
+DEVICES = (
+    "h100",
+    "h200",
+    "a100",
+    "b200",
+    "l40s",
+    "mi300x",
+    "tpu-v5e",
+    "tpu-v6e",
+)
+
+
 #: Formats that are read (``solver.traces``).
 READERS = (
     "pipedream",
@@ -38,6 +51,7 @@ READERS = (
     "pytorch_et",
     "flight_recorder",
     "horovod",
+    "hlo",
     "xla",
     "tensorflow",
     "kineto",

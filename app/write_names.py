@@ -22,6 +22,7 @@ from solver.programs.policies import POLICIES as PROGRAM_POLICIES
 from solver.schedule import SCHEDULERS
 from solver.simulation.compression import COMPRESSIONS
 from solver.traces import READERS
+from solver.traces.hlo.devices import DEVICES
 
 #: What is written.
 MODULE = Path("app/names.py")
@@ -48,6 +49,7 @@ _NAMES: dict[str, tuple[str, Iterable[str]]] = {
         PROGRAM_EXPORTS,
     ),
     "TUNERS": ("Formats that measured algorithms are written in.", (TUNER,)),
+    "DEVICES": ("Devices whose rooflines are known (``solver.traces.hlo``).", DEVICES),
     "READERS": ("Formats that are read (``solver.traces``).", READERS),
     "BENCHMARKS": (
         "Formats of benchmarks that are read (``solver.calibration.measurements``).",

@@ -67,6 +67,7 @@ class FaultCode(Code):
     TOO_MANY_FILES = "too_many_files", "The format takes fewer files."
     TOO_MANY_STREAMS = "too_many_streams", "A trace has more streams than are read."
     NO_SIZES = "no_sizes", "The files do not say how large the tensors are."
+    NO_TIMES = "no_times", "Nothing says how long the instructions of a program take."
     NO_KERNELS = "no_kernels", "The files have the calls of launches, and not their kernels."
     NO_BACKWARD = "no_backward", "The files hold no backward pass."
     NOT_SUPPORTED = "not_supported", "The file holds what its reader cannot read."

@@ -58,6 +58,8 @@ class GraphSource:
         JSON of the names and bytes of its gradients, to split its buckets; None when unknown.
     rank
         Which of the files of a trace; None for the slowest rank.
+    device
+        What runs a program that was not recorded; None where nothing is said.
     assigned
         Fields of the request, by their paths; they win over the files and all else.
     """
@@ -69,6 +71,7 @@ class GraphSource:
     step: int | None = None
     parameters: str | None = None
     rank: int | None = None
+    device: str | None = None
     assigned: Assignments = field(default_factory=Assignments)
 
 
@@ -266,7 +269,7 @@ def _told(source: GraphSource) -> tuple[Any, Report | None]:
 
 
 def _opened(source: GraphSource) -> Any:
-    about = (source.step, source.parameters, source.rank)
+    about = (source.step, source.parameters, source.rank, source.device)
     return opened(source.contents, source.name, *about)
 
 

@@ -8,7 +8,7 @@ import typer
 
 from app.cli.extras import check_extra
 from app.cli.field_options import option, paths
-from app.names import COMPRESSIONS
+from app.names import COMPRESSIONS, DEVICES
 
 if TYPE_CHECKING:
     from app.cli.remote import Server
@@ -33,6 +33,15 @@ Rank = Annotated[
         metavar="N|slowest",
         help="Which of several files of a trace, from 0, or the rank that the others wait for.  "
         "[default: slowest]",
+    ),
+]
+
+Device = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME[:KEY=VALUE,...]",
+        help="What runs a program that is HLO text, where no times of its instructions are given: "
+        f"{', '.join(DEVICES)}, or tflops=...,memory_gbs=..., or both.",
     ),
 ]
 

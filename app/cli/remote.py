@@ -187,6 +187,7 @@ class Server:
                 "format": form,
                 "step": options.step,
                 "rank": options.rank,
+                "device": options.device,
                 "parameters": parameters,
                 "name": options.name,
             }

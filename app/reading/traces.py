@@ -38,6 +38,8 @@ from solver.traces.trace import Trace, TraceOptions, without_graph
 from solver.wording import shown
 
 FORMAT = "interlace"
+#: The format of programs that were not recorded.
+_OF_DEVICES = "hlo"
 
 
 class _TraceFile(RequestModel):
@@ -160,6 +162,8 @@ def read_unpacked(files: UnpackedFiles, form: str | None, options: TraceOptions)
     own = read_own(plain[0], options) if form is None and len(plain) == 1 else None
     if own is not None:
         refuse_cut(files)
+        if options.device is not None:
+            raise InvalidRequest([_no_device_of(FORMAT)])
         return own
     for content in plain if form is None else ():
         refuse_cost_model_in(content)
@@ -167,6 +171,8 @@ def read_unpacked(files: UnpackedFiles, form: str | None, options: TraceOptions)
 
     name = detect(plain, list(names.values())) if form is None else form
     chosen = next(each for each in FORMATS if each.name == name)
+    if options.device is not None and name != _OF_DEVICES:
+        raise InvalidRequest([_no_device_of(name)])
     if faults := list(_content_faults(plain, chosen.counted)):
         raise InvalidTrace(faults)
     if chosen.is_graph:
@@ -178,6 +184,11 @@ def read_unpacked(files: UnpackedFiles, form: str | None, options: TraceOptions)
             raise InvalidRequest(within("graph", broken))
         trace = without_graph(trace, broken)
     return replace(trace, report=_with_files_said(trace.report, files, len(plain)))
+
+
+def _no_device_of(form: str) -> Fault:
+    detail = f"Device: it is said of HLO text alone; the files are of {form}."
+    return Fault("/query/device", FaultCode.EXTRA_FIELD, detail)
 
 
 def _recordings(files: UnpackedFiles) -> UnpackedFiles:

@@ -11,7 +11,7 @@ from app.jobs.kinds import IMPORT
 from app.jobs.removal import remove
 from app.jobs.rows import SUCCEEDED
 from app.limits import MAX_NAME_CHARACTERS
-from app.names import READERS
+from app.names import DEVICES, READERS
 from app.routers.jobs import acknowledged, add_routes, answer_to, begin_large
 from app.schemas.base import PLAIN, OneOf
 from app.schemas.lists import GraphList, ImportList, ImportSummary
@@ -35,6 +35,14 @@ Rank = Annotated[
         ge=0,
         description="Which of several files of a trace, from 0; left out, that of the slowest "
         "rank, which the others wait for.",
+    ),
+]
+Device = Annotated[
+    str | None,
+    Query(
+        max_length=MAX_NAME_CHARACTERS,
+        description="What runs a program that is HLO text, where no times of its instructions are "
+        f"given: one of {', '.join(DEVICES)}, `tflops=...,memory_gbs=...`, or `h100:tflops=600`.",
     ),
 ]
 Parameters = Annotated[
@@ -94,6 +102,7 @@ async def create_graph(
     format: Format = None,  # noqa: A002 - the name on the wire
     step: Step = None,
     rank: Rank = None,
+    device: Device = None,
     parameters: Parameters = None,
     name: GraphName = "",
 ) -> Response:
@@ -103,6 +112,7 @@ async def create_graph(
     """
     header = request.headers.get("content-type", "")
     how = {"format": format, "step": step, "rank": rank, "parameters": parameters, "name": name}
+    how |= {} if device is None else {"device": device}
     begun = await begin_large(IMPORT, upload, by, "app.calls.submissions:upload", header, how)
     if isinstance(begun, Response):
         return begun

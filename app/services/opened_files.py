@@ -49,6 +49,7 @@ def opened(
     step: int | None = None,
     parameters: str | None = None,
     rank: int | None = None,
+    device: str | None = None,
 ) -> Any:
     """Read files: an :class:`OpenedTrace`, else JSON, unchecked.
 
@@ -59,7 +60,7 @@ def opened(
         or neither.
     name
         What the first is called; a trace's graph is named after it.
-    step, parameters, rank
+    step, parameters, rank, device
         Of a trace, as :class:`solver.traces.TraceOptions` has them; ``parameters`` as JSON.
 
     Raises
@@ -71,12 +72,12 @@ def opened(
     content = files.contents[0].removeprefix(BOM_UTF8)
     is_own = _OWN.match(content) is not None
     if len(files.contents) > 1 or not (is_own or recognised(content) is None):
-        options = TraceOptions(called(name), step, parameters_of(parameters), rank)
+        options = TraceOptions(called(name), step, parameters_of(parameters), rank, device)
         return OpenedTrace(read_unpacked(files, None, options), options)
     refuse_cut(files)
     if not content.lstrip().startswith((b"{", b"[")) or (not is_own and _is_log(content)):
         raise _unknown(content)
-    about = {"/step": step, "/parameters": parameters, "/rank": rank}
+    about = {"/step": step, "/parameters": parameters, "/rank": rank, "/device": device}
     faults = [
         Fault(flag, FaultCode.EXTRA_FIELD, "The file is no trace, of which alone this is said.")
         for flag, value in about.items()

@@ -132,12 +132,14 @@ class Placing(TypedDict, total=False):
 class Importing(WaitOptions, total=False):
     """Of an import; ``parameters`` are the model's gradients, JSON as the API takes it.
 
-    ``rank`` is the place of a file, from 0; left out, that of the slowest rank.
+    ``rank`` is the place of a file, from 0; left out, that of the slowest rank. ``device`` is what
+    runs a program that is HLO text.
     """
 
     format: str | None
     step: int | None
     rank: int | None
+    device: str | None
     parameters: str | None
     name: str | None
 

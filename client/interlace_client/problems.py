@@ -280,6 +280,10 @@ class NoSizes(Refused):
     """The files do not say how large the tensors are."""
 
 
+class NoTimes(Refused):
+    """Nothing says how long the instructions of a program take."""
+
+
 class NoKernels(Refused):
     """The files have the calls of launches, and not their kernels."""
 
@@ -423,6 +427,7 @@ PROBLEMS: dict[str, type[ProblemError]] = {
     "too_many_files": TooManyFiles,
     "too_many_streams": TooManyStreams,
     "no_sizes": NoSizes,
+    "no_times": NoTimes,
     "no_kernels": NoKernels,
     "no_backward": NoBackward,
     "not_supported": NotSupported,

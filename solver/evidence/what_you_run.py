@@ -16,7 +16,7 @@ from solver.chain import chain_of
 from solver.costs import Network
 from solver.evidence.gain import Over
 from solver.graph import ALL_REDUCE, COMPUTE, Graph
-from solver.graph.names import is_of_units, is_parameter
+from solver.graph.names import OF_XLA, is_of_units, is_parameter
 from solver.policies.choice import Choice, bind, resolve
 from solver.policies.ddp import ddp
 from solver.simulation.engine import Policy, iteration_time
@@ -115,7 +115,10 @@ def _caps(graph: Graph) -> Sequence[float]:
 def compiler_of(graph: Graph) -> Over:
     """Name the compiler that schedules a compiled graph: a key of the policies of programs.
 
-    XLA's where what is sent has the names that it gives; else inductor.
+    XLA's where the text of its program is, or what is sent has the names that it gives; else
+    inductor.
     """
+    if OF_XLA in graph.free:
+        return "xla_lhs"
     sent = [op.id for op in graph.ops if op.kind != COMPUTE]
     return "xla_lhs" if sent and all(_HLO.fullmatch(name) for name in sent) else "inductor"

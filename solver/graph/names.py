@@ -15,6 +15,9 @@ UNIT_KINDS = {GATHER: ALL_GATHER, REGATHER: ALL_GATHER, SCATTER: REDUCE_SCATTER}
 #: The stream of what the host does between its launches, in graphs of recorded steps.
 HOST = "host"
 
+#: The compute stream of a program of XLA, in graphs that are read from its text.
+OF_XLA = "xla"
+
 #: The stream of Horovod's cycles, in graphs of recorded steps: what no plan moves.
 NEGOTIATION = "negotiate"
 

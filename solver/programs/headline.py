@@ -3,17 +3,26 @@
 from dataclasses import replace
 
 from solver.costs import Network
-from solver.evidence.doubts import DOUBTS, doubted_graph, doubted_network, saved, under_doubts
-from solver.evidence.gain import NOTHING, WHAT_RUNS, Gain, gain_over
+from solver.evidence.doubts import (
+    DOUBTS,
+    DoubtedGain,
+    doubted_graph,
+    doubted_network,
+    saved,
+    under_doubts,
+)
+from solver.evidence.gain import LEAST_GAIN, NOTHING, WHAT_RUNS, Gain, gain_over
 from solver.evidence.headline import ComparedPlan, Headline, headline_of
 from solver.evidence.what_you_run import compiler_of
 from solver.graph import Graph
+from solver.graph.names import OF_XLA
 from solver.programs.bounds.bound import lower_bound
 from solver.programs.execute import ProgramRun, execute
 from solver.programs.policies import program_of
 from solver.programs.problem import ProgramProblem
 from solver.programs.program import Program
 from solver.programs.result import ProgramPlan
+from solver.programs.xla.form import default_form, fastest_form
 
 #: What runs a program, by the compiler whose schedule it is compared with.
 _RUNTIMES = {
@@ -30,36 +39,80 @@ def program_headline(planned: ProgramPlan) -> Headline:
 def program_comparison(planned: ProgramPlan) -> ComparedPlan:
     """Compare a program with that of the compiler, which has the same limits.
 
+    Of a program of XLA the plan is what XLA makes of it with the flags that are exported, and it is
+    compared with what XLA makes of the graph by default; where the flags save nothing and the plan
+    would, it is not reachable.
+
     Notes
     -----
     The compiler's program, if it was not made for this problem yet, and two executions for each
-    doubt.
+    doubt; of XLA the schedules of :func:`solver.programs.xla.form.fastest_form` as well.
     """
     problem = planned.problem
     over = compiler_of(problem.graph)
-    theirs = program_of(over, problem)
+    is_of_xla = OF_XLA in problem.graph.free
+    theirs = default_form(problem).program if is_of_xla else program_of(over, problem)
     ran = execute(problem, theirs)
-
-    def times(graph: Graph, network: Network) -> tuple[float, float]:
-        other = replace(problem, graph=graph, network=network)
-        today, ours = (execute(other, each) for each in (theirs, planned.program))
-        return today.iteration_time, ours.iteration_time
-
-    doubted = under_doubts(problem.graph, problem.network, times)
+    ours, unreachable = planned.program, None
+    if is_of_xla:
+        ours, unreachable = _by_xla(planned, ran.iteration_time)
+    run = planned.run if ours is planned.program else execute(problem, ours)
+    doubted = _doubted(problem, theirs, ours)
     has_memory = bool(problem.graph.buffers)
     gain = gain_over(
         over,
         ran.iteration_time,
-        planned.run.iteration_time,
+        run.iteration_time,
         planned.bound.value_us,
         doubted,
         trust_below=planned.evidence.trust_below,
         headroom_high=_headroom_high(planned, theirs, ran.iteration_time),
+        unreachable=unreachable,
         unsound=planned.evidence.unsound,
         runtime=_RUNTIMES[over],
-        peak_bytes=(ran.peak_bytes, planned.run.peak_bytes) if has_memory else (None, None),
+        peak_bytes=(ran.peak_bytes, run.peak_bytes) if has_memory else (None, None),
     )
     return ComparedPlan(headline_of([_with_memory(gain, problem, ran)]), doubted)
+
+
+def _by_xla(planned: ProgramPlan, today_us: float) -> tuple[Program, str | None]:
+    """Return what XLA makes of a plan; the plan and why not where that alone saves something."""
+    form = fastest_form(planned.problem, planned.program)
+    ours_us = planned.run.iteration_time
+    by_form, by_plan = (saved(today_us, us) or 0.0 for us in (form.run.iteration_time, ours_us))
+    if by_form >= LEAST_GAIN or by_plan < LEAST_GAIN:
+        return form.program, None
+    return planned.program, (
+        "XLA's flags do not carry it: with the nearest, XLA takes "
+        f"{form.run.iteration_time / 1e3:,.3f} ms."
+    )
+
+
+def xla_gain(problem: ProgramProblem, ours: Program) -> Gain:
+    """Judge what a program that XLA runs saves over what it runs by default; no plan is needed."""
+    theirs = default_form(problem).program
+    today, run = execute(problem, theirs), execute(problem, ours)
+    recorded = problem.graph.recorded
+    return gain_over(
+        "xla_lhs",
+        today.iteration_time,
+        run.iteration_time,
+        lower_bound(problem).value_us,
+        _doubted(problem, theirs, ours),
+        unsound=() if recorded is None else recorded.unsound,
+        runtime=_RUNTIMES["xla_lhs"],
+    )
+
+
+def _doubted(problem: ProgramProblem, theirs: Program, ours: Program) -> tuple[DoubtedGain, ...]:
+    """Return both times where the costs are off."""
+
+    def times(graph: Graph, network: Network) -> tuple[float, float]:
+        other = replace(problem, graph=graph, network=network)
+        today, plan = (execute(other, each) for each in (theirs, ours))
+        return today.iteration_time, plan.iteration_time
+
+    return under_doubts(problem.graph, problem.network, times)
 
 
 def _with_memory(gain: Gain, problem: ProgramProblem, ran: ProgramRun) -> Gain:

@@ -31,12 +31,16 @@ class TraceOptions:
     rank
         Which file of several ranks the graph is of, counted from 0; None for the slowest rank, the
         one that the others wait for.
+    device
+        What runs a program that was not recorded, for a roofline, as
+        :func:`solver.traces.hlo.devices.device_of` reads it; None where nothing is said.
     """
 
     name: str = ""
     step: int | None = None
     parameters: tuple[tuple[str, int], ...] | None = None
     rank: int | None = None
+    device: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

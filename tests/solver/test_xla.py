@@ -454,7 +454,8 @@ def test_devices_of_numbers_that_none_has(number):
 
 def test_detected():
     assert detect([text([*CPU, *cpu_run(0, 0)])]) == detect([text(TPU)]) == "xla"
-    assert detect([HLO]) == detect([b"\xef\xbb\xbf" + HLO]) == "xla"
+    assert detect([HLO]) == detect([b"\xef\xbb\xbf" + HLO]) == "hlo"
+    assert detect([HLO, text(TPU)]) == "xla"
     assert detect([text(CPU)]) == "tensorflow"
     assert detect([b'{"traceEvents": [{"name": "\\"hlo_op\\""}]}']) == "kineto"
 

@@ -13,6 +13,7 @@ from app.cli.options import (
     BandwidthGbps,
     Barrier,
     ComputeSlowdown,
+    Device,
     Files,
     Parameters,
     Rank,
@@ -49,6 +50,7 @@ def export(
     step: Step = None,
     parameters: Parameters = None,
     rank: Rank = None,
+    device: Device = None,
     plan: Annotated[
         Path | None,
         typer.Option(
@@ -111,6 +113,7 @@ def export(
             step=step,
             parameters=parameters,
             rank=rank,
+            device=device,
             plan=plan,
             policy=policy,
             bandwidth_gbps=bandwidth_gbps,
@@ -138,11 +141,11 @@ def export(
     )
     options = present(barrier=barrier or None)
     names, name, raw = contents(files)
-    flagged = present(cluster=cluster, step=step, parameters=parameters, rank=rank)
+    flagged = present(cluster=cluster, step=step, parameters=parameters, rank=rank, device=device)
     if policy:
         fields = present(policy=flags.policy(policy, "--policy"), **options)
         with explaining(names, flagged | fields):
-            about = step, flags.parameters(parameters), flags.rank(rank)
+            about = step, flags.parameters(parameters), flags.rank(rank), device
             source = GraphSource(name, raw, cluster, None, *about)
             simulated = read_simulation(source, fields)
             answer = at.simulate(simulated) if at else run(simulated)
@@ -153,7 +156,7 @@ def export(
             request = _object((given or {}).get("request"))
             made_for = _object(request.get("cluster")) or None
             options = {**_object(request.get("options")), **options}
-            about = step, flags.parameters(parameters), flags.rank(rank)
+            about = step, flags.parameters(parameters), flags.rank(rank), device
             source = GraphSource(name, raw, cluster, made_for, *about)
             problem, _ = read_plan(source, options, [])
             if given is None and form in _WITH_BARRIER:

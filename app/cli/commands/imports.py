@@ -8,6 +8,7 @@ from app.cli.failures import explaining
 from app.cli.field_options import completing
 from app.cli.options import (
     AsJson,
+    Device,
     Fresh,
     Parameters,
     Progress,
@@ -42,6 +43,7 @@ def import_(
     step: Step = None,
     parameters: Parameters = None,
     rank: Rank = None,
+    device: Device = None,
     name: Annotated[str | None, typer.Option(help="What the graph is called.")] = None,
     server: ServerUrl = None,
     tag: Tags = None,
@@ -59,6 +61,7 @@ def import_(
       interlace import trace.json.gz
       interlace import rank0.json.gz rank1.json.gz --json > request.json
       interlace import trace.json.gz --parameters parameters.json --json | interlace plan -
+      interlace import module.hlo.txt --device h100 --json | interlace plan -
       interlace import trace.json.gz --server http://planner:8000
     """
     if form is not None and form not in FORMATS:
@@ -73,10 +76,12 @@ def import_(
 
     at = server_at(server, tag, fresh=fresh)
     names, source, raw = contents(files)
-    given = present(step=step, format=form, parameters=parameters, rank=rank, name=name, tag=tag)
+    given = present(
+        step=step, format=form, parameters=parameters, rank=rank, device=device, name=name, tag=tag
+    )
     with explaining(names, given):
         text, at_rank = flags.parameters(parameters), flags.rank(rank)
-        options = TraceOptions(name or called(source), step, parameters_of(text), at_rank)
+        options = TraceOptions(name or called(source), step, parameters_of(text), at_rank, device)
         if at:
             answer = at.read(raw, form, options, text, in_lines=progress)
         else:

@@ -16,6 +16,7 @@ from app.cli.options import (
     ComputeSlowdown,
     CopyGbps,
     CostModel,
+    Device,
     Extrapolate,
     Files,
     Fresh,
@@ -47,6 +48,7 @@ def plan(
     step: Step = None,
     parameters: Parameters = None,
     rank: Rank = None,
+    device: Device = None,
     workers: Workers = None,
     bandwidth_gbps: BandwidthGbps = None,
     startup_us: StartupUs = None,
@@ -120,6 +122,7 @@ def plan(
       interlace plan graph.json --baseline horovod --baseline ddp:bucket_cap_mb=10,barrier=true
       interlace plan compiled.json.gz --memory-limit-gib 30 --memory-limit-gib 36
       interlace plan compiled.json.gz --memory-limit-gib 30 --more-memory-gib 8
+      interlace plan module.hlo.txt --device h100 --bandwidth-gbps 400
       interlace plan graph.json --set cluster.algorithm=double_binary_tree --set cluster.hop_us=2
       interlace plan graph.json --robust p95 --draws 200
       interlace plan graph.json --baseline mg_wfbp --believed startup_factor=0.5
@@ -170,11 +173,20 @@ def plan(
     belief = flags.fields(believed, "--believed")
     given = present(cluster=cluster, believed=belief, options=options, what_if=changes, tag=tag)
     with explaining(
-        names, given | present(step=step, parameters=parameters, rank=rank), assigned=assigned
+        names,
+        given | present(step=step, parameters=parameters, rank=rank, device=device),
+        assigned=assigned,
     ):
         text, at_rank = flags.parameters(parameters), flags.rank(rank)
         source = GraphSource(
-            name, raw, cluster, step=step, parameters=text, rank=at_rank, assigned=assigned
+            name,
+            raw,
+            cluster,
+            step=step,
+            parameters=text,
+            rank=at_rank,
+            device=device,
+            assigned=assigned,
         )
         problem, report = read_plan(source, options, changes, belief)
         answer, cut_short = (

@@ -15,6 +15,7 @@ from app.cli.options import (
     ComputeSlowdown,
     CopyGbps,
     CostModel,
+    Device,
     Extrapolate,
     Files,
     Fresh,
@@ -43,6 +44,7 @@ def simulate(
     step: Step = None,
     parameters: Parameters = None,
     rank: Rank = None,
+    device: Device = None,
     workers: Workers = None,
     bandwidth_gbps: BandwidthGbps = None,
     startup_us: StartupUs = None,
@@ -153,12 +155,27 @@ def simulate(
     flagged = fields if plan else {"policy": "wfbp", **fields}
     with explaining(
         names,
-        present(cluster=cluster, step=step, parameters=parameters, rank=rank, tag=tag, **flagged),
+        present(
+            cluster=cluster,
+            step=step,
+            parameters=parameters,
+            rank=rank,
+            device=device,
+            tag=tag,
+            **flagged,
+        ),
         assigned=assigned,
     ):
         text, at_rank = flags.parameters(parameters), flags.rank(rank)
         source = GraphSource(
-            name, raw, cluster, step=step, parameters=text, rank=at_rank, assigned=assigned
+            name,
+            raw,
+            cluster,
+            step=step,
+            parameters=text,
+            rank=at_rank,
+            device=device,
+            assigned=assigned,
         )
         problem = read_simulation(source, fields)
         answer = at.simulate(problem) if at else run(problem)

@@ -15,6 +15,7 @@ from app.cli.options import (
     ComputeSlowdown,
     CopyGbps,
     CostModel,
+    Device,
     Extrapolate,
     Files,
     Fresh,
@@ -40,6 +41,7 @@ def sweep(
     step: Step = None,
     parameters: Parameters = None,
     rank: Rank = None,
+    device: Device = None,
     workers: Annotated[
         str | None, option("SweepRequest.workers", default="the cluster's", metavar="N,N,...")
     ] = None,
@@ -146,11 +148,20 @@ def sweep(
         seed=seed,
     )
     names, name, raw = contents(files)
-    given = present(cluster=cluster, step=step, parameters=parameters, rank=rank, **fields)
+    given = present(
+        cluster=cluster, step=step, parameters=parameters, rank=rank, device=device, **fields
+    )
     with explaining(names, given | present(tag=tag), assigned=assigned):
         text, at_rank = flags.parameters(parameters), flags.rank(rank)
         source = GraphSource(
-            name, raw, cluster, step=step, parameters=text, rank=at_rank, assigned=assigned
+            name,
+            raw,
+            cluster,
+            step=step,
+            parameters=text,
+            rank=at_rank,
+            device=device,
+            assigned=assigned,
         )
         problem = read_sweep(source, fields)
         if csv is not None and not csv.absolute().parent.is_dir():

@@ -16,7 +16,9 @@ def run(inputs: Inputs, report: TaskFollower) -> Done:
     options = json.loads(inputs.body)
     report.progress("import")
     parameters = parameters_of(options["parameters"])
-    what = TraceOptions(options["name"], options["step"], parameters, options.get("rank"))
+    what = TraceOptions(
+        options["name"], options["step"], parameters, options.get("rank"), options.get("device")
+    )
     trace = read_files(inputs.files, options["format"], what)
     own = own_cluster(inputs.files[0]) if trace.report.format == FORMAT else None
     answer = import_answer(trace, what, own)

@@ -6,9 +6,9 @@ HLO text (:mod:`.hlo`), which ``*.xplane.pb`` holds (:mod:`solver.traces.xplane`
 """
 
 from solver.traces.formats import TraceFormat, names
-from solver.traces.xla.reader import FORMAT, looks_like, read
+from solver.traces.xla.reader import FORMAT, looks_like, read, times_of_profile
 
-__all__ = ["FORMAT", "TRACE_FORMAT", "looks_like", "read"]
+__all__ = ["FORMAT", "TRACE_FORMAT", "looks_like", "read", "times_of_profile"]
 
 #: How it is told and read, and what is said of it.
 TRACE_FORMAT = TraceFormat(
@@ -36,4 +36,5 @@ TRACE_FORMAT = TraceFormat(
     read=read,
     counted="values",
     signs=names('"traceEvents"', '"hlo_op"'),
+    leads=True,
 )

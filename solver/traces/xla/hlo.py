@@ -105,11 +105,16 @@ def instructions(lines: Iterable[str]) -> dict[str, Instruction]:
     return found
 
 
+def width(kind: str) -> int | None:
+    """Return the bytes of an element of a type; None of an unknown one."""
+    return 1 if kind.startswith("f8") else _SIZES.get(kind)
+
+
 def _shapes(text: str) -> list[int] | None:
     """Return the bytes of each shape in a text; None where a type or a length is not known."""
     sizes = []
     for kind, lengths in _SHAPE.findall(text):
-        size = 1 if kind.startswith("f8") else _SIZES.get(kind)
+        size = width(kind)
         count = elements([length for length in lengths.split(",") if length])
         if size is None or count is None:
             return None

@@ -32,10 +32,8 @@ _GIVE = (
 
 
 def looks_like(content: bytes) -> bool:
-    """Tell whether a file is a profile with ops of XLA, or the HLO text beside one."""
+    """Tell whether a file is a profile with ops of XLA; HLO text may be beside it."""
     head = beginning(content)
-    if head.startswith(_HLO):
-        return True
     if is_planes(content):
         return b"hlo_op" in content or b"XLA Ops" in content
     if not head.startswith(b"{") or b'"traceEvents"' not in head:
@@ -67,9 +65,8 @@ def read(files: Sequence[bytes], options: TraceOptions) -> Trace:
     programs = {program: instructions(lines) for program, lines in recorded.programs.items()}
     programs[""] = instructions(single_text([beside[0]]).splitlines()) if beside else {}
     every = runs(recorded, programs)
-    name, devices = _of_program(every, place)
-    whole, cut = _whole_runs(devices)
-    devices, count = whole, len(next(iter(whole.values())))
+    name, devices, cut = _runs_of_longest(every, place)
+    count = len(next(iter(devices.values())))
     first = next(iter(devices.values()))
     index = choose_step(options.step, [run.length for run in first])
     at_once = [some[index] for some in devices.values()]
@@ -98,6 +95,46 @@ def read(files: Sequence[bytes], options: TraceOptions) -> Trace:
         measured_us=run.length,
     )
     return checked(Trace(graph, report, it.measured, (channel,), samples), TraceStep())
+
+
+def times_of_profile(profile: bytes, place: str, text: bytes) -> dict[str, float]:
+    """Return how long the instructions of a program took in a profile, by name [us].
+
+    The mean over the runs of the program that ran longest; of a collective the mean of the least
+    over the devices, which has the least waiting in it.
+
+    Raises
+    ------
+    InvalidTrace
+        When the file is no profile, or has no run of a program with collectives.
+    """
+    recorded = profile_of(profile, place)
+    programs = {program: instructions(lines) for program, lines in recorded.programs.items()}
+    programs[""] = instructions(single_text([text]).splitlines())
+    _, devices, _ = _runs_of_longest(runs(recorded, programs), place)
+    took: dict[str, list[float]] = {}
+    for at_once in zip(*devices.values(), strict=True):
+        ran: dict[str, list[list[float]]] = {}
+        for run in at_once:
+            own: dict[str, list[float]] = {}
+            for part in run.parts:
+                own.setdefault(part.name, []).append(part.end - part.start)
+            for name, times in own.items():
+                ran.setdefault(name, []).append(times)
+        sends = {part.name for run in at_once for part in run.parts if part.opcode}
+        for name, every in ran.items():
+            joined = [min(some) for some in zip(*every, strict=False)] if name in sends else None
+            took.setdefault(name, []).extend(joined or [t for some in every for t in some])
+    return {name: round(sum(some) / len(some), 6) for name, some in took.items()}
+
+
+def _runs_of_longest(
+    every: Mapping[str, Sequence[DeviceRun]], place: str
+) -> tuple[str, dict[str, list[DeviceRun]], int]:
+    """Return the program that ran longest, its whole runs by device, and how many were cut."""
+    name, devices = _of_program(every, place)
+    whole, cut = _whole_runs(devices)
+    return name, whole, cut
 
 
 def _is_hlo(content: bytes) -> bool:
