@@ -32,6 +32,9 @@ LOAD = "load"
 OVERLAP = "overlap"
 
 
+EXACT = "exact"
+
+
 #: What attains a bound of each kind; add one here. ``{these}`` are its tensors, of a program its
 #: ops; ``{release}`` and ``{tail}`` what comes before and after them.
 BOUND_KINDS: dict[str, str] = {
@@ -45,6 +48,7 @@ BOUND_KINDS: dict[str, str] = {
     WINDOWS: "in less, {these} would not fit between what comes before and after each",
     LOAD: "{these} one after another on one stream or channel after {release}, then {tail}",
     OVERLAP: "all of a stream or channel, and what cannot run beside {these} at its ends",
+    EXACT: "every beginning of a program was tried, or takes that long at least",
 }
 
 
