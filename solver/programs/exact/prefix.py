@@ -1,7 +1,7 @@
 """Beginnings of programs: what the host may ask for next, when that runs, and what it holds.
 
 A beginning is known by what the rest of the program depends on: which ops are done, which buckets
-are packed or under way, and when the stream and their launches are free (MODEL.md section 18).
+are packed or under way, and when the stream and their launches are free (MODEL.md section 16.5).
 """
 
 from collections.abc import Iterator
@@ -9,7 +9,14 @@ from itertools import combinations
 from typing import NamedTuple
 
 from solver.graph import COMPUTE as COMPUTE_KIND
-from solver.programs.problem import Copies, ProgramProblem, copies_of, is_fusable, launch_time
+from solver.programs.problem import (
+    TO_WAIT,
+    Copies,
+    ProgramProblem,
+    copies_of,
+    is_fusable,
+    launch_time,
+)
 from solver.programs.program import COMPUTE, LAUNCH, PACK, UNPACK, WAIT, Do
 
 #: Where a bucket that is not done is: packed and not launched, launched and not waited for, waited
@@ -90,6 +97,7 @@ class Prefixes:
         self.most_under_way = problem.limits.under_way_bytes
         self.has_limit = problem.limits.memory_bytes is not None
         self.memory = problem.limits.memory_bytes or 0
+        self.is_held_to_wait = problem.inputs_held == TO_WAIT
         at = {op.id: i for i, op in enumerate(graph.ops)}
         self.buffers = [
             (
@@ -256,11 +264,10 @@ class Prefixes:
         for members, phase, start, end in under_way:
             is_one = not members & (members - 1)
             sizes = None if is_one else self.bucket(members)[2]
-            if phase == PACKED or (phase == SENT and time < end):
-                if sizes:
-                    copies += sizes.packed_bytes
-            else:
+            if phase == CAME or (phase == SENT and end <= time and not self.is_held_to_wait):
                 read |= members
+            elif sizes:
+                copies += sizes.packed_bytes
             if phase != PACKED and start <= time:
                 started |= members
                 if sizes:
