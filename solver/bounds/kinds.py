@@ -32,6 +32,9 @@ LOAD = "load"
 OVERLAP = "overlap"
 
 
+BESIDE = "beside"
+
+
 EXACT = "exact"
 
 
@@ -48,6 +51,7 @@ BOUND_KINDS: dict[str, str] = {
     WINDOWS: "in less, {these} would not fit between what comes before and after each",
     LOAD: "{these} one after another on one stream or channel after {release}, then {tail}",
     OVERLAP: "all of a stream or channel, and what cannot run beside {these} at its ends",
+    BESIDE: "all of a stream, and what {these} take longer than all that may run beside them",
     EXACT: "every beginning of a program was tried, or takes that long at least",
 }
 

@@ -1,7 +1,7 @@
 """All programs of a small problem: the beginnings of least bound are gone on with first.
 
 A beginning is dropped where another with the same rest ahead is no later, and where no end of it
-is faster than the best program known (MODEL.md section 16.5). What is left of least bound says
+is faster than the best program known (MODEL.md section 16.6). What is left of least bound says
 what nothing is faster than, also where the moves end before all is tried.
 """
 

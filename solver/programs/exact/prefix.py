@@ -1,7 +1,7 @@
 """Beginnings of programs: what the host may ask for next, when that runs, and what it holds.
 
 A beginning is known by what the rest of the program depends on: which ops are done, which buckets
-are packed or under way, and when the stream and their launches are free (MODEL.md section 16.5).
+are packed or under way, and when the stream and their launches are free (MODEL.md section 16.6).
 """
 
 from collections.abc import Iterator

@@ -2,7 +2,7 @@
 
 What is not begun starts no earlier than the stream is free and what it comes after has ended; the
 stream and each channel do one thing at a time, so what starts at rho or later and has a tail of Q
-or more takes them from rho on and leaves Q (MODEL.md section 16.5).
+or more takes them from rho on and leaves Q (MODEL.md section 16.6).
 """
 
 from collections.abc import Callable, Mapping, Sequence
