@@ -52,4 +52,5 @@ def main(count: int, first: int, is_tiny: bool) -> None:
 
 if __name__ == "__main__":
     numbers = [int(each) for each in sys.argv[1:3]]
-    main(*numbers, *(20, 0)[len(numbers) :], "tiny" in sys.argv)
+    how_many, begin = *numbers, *(20, 0)[len(numbers) :]
+    main(how_many, begin, "tiny" in sys.argv)

@@ -6,25 +6,26 @@ from math import inf
 
 import pytest
 
-from solver.bounds.kinds import EXACT
+from solver.bounds.kinds import EXACT, PATH
 from solver.costs import Network
 from solver.costs.functions.affine import Affine
+from solver.evidence.bound import Bound
 from solver.graph import Buffer, Op, build
 from solver.programs.bounds.bound import lower_bound
 from solver.programs.check import memory_faults, program_faults
 from solver.programs.exact import explore as exploring
 from solver.programs.exact.explore import explore
-from solver.programs.exact.prefix import Prefixes
+from solver.programs.exact.prefix import Prefix, Prefixes, Underway
 from solver.programs.exact.rest import Rest
 from solver.programs.execute import execute
 from solver.programs.plan import plan
-from solver.programs.problem import ProgramLimits, ProgramProblem
+from solver.programs.problem import InputsHeld, ProgramLimits, ProgramProblem
 from solver.watchdog import Watchdog
 from tests.programs.exact import by_hand, optima
 from tests.programs.small import small
 from tests.sampling import cases
 
-RULES = ("wait", "launch")
+RULES: tuple[InputsHeld, ...] = ("wait", "launch")
 
 
 def tried(problem, best=inf, moves=60_000):
@@ -94,7 +95,7 @@ def test_no_rest_is_above_what_follows():
     for seed in range(cases(40, 8)):
         prefixes = Prefixes(tight(seed, 5, 2))
         rest = Rest(prefixes)
-        least = defaultdict(lambda: inf)
+        least: dict[tuple[float, int, int, tuple[Underway, ...]], float] = defaultdict(lambda: inf)
 
         def best(prefix, prefixes=prefixes, least=least):
             if prefix.done == prefixes.all:
@@ -106,9 +107,7 @@ def test_no_rest_is_above_what_follows():
 
         best(prefixes.first())
         for key, value in least.items():
-            prefix = prefixes.first()._replace(
-                **dict(zip(("time", "done", "begun", "under_way"), key, strict=True))
-            )
+            prefix = Prefix(*key)
             assert rest.quick(prefix) <= value * (1 + 1e-9)
             assert rest.full(prefix) <= value * (1 + 1e-9)
 
@@ -146,7 +145,8 @@ def test_on_paper(limit, value):
     planned = plan(paper(limit))
     assert (planned.iteration_time_us, planned.lower_bound_us) == (value, value)
     assert planned.status == "optimal"
-    assert (planned.bound.kind == EXACT) == (value == 10.0)
+    found = explore(paper(limit), inf, Bound(PATH, 6.0), Watchdog())
+    assert found.bound == (Bound(EXACT, 10.0) if value == 10.0 else Bound(PATH, 6.0))
 
 
 def test_nothing_fits():

@@ -94,7 +94,8 @@ def _held_at_once(live: BoolArray, sizes: FloatArray, other: Resource, own: Reso
     """Return what a collective (row) and an op (column) surely hold while both run [bytes]."""
     first, second = live[other.members] * sizes, live[own.members]
     alone = first.sum(axis=1)[:, None] + (second @ sizes)[None, :]
-    return alone - first @ second.T.astype(np.float64)
+    both: FloatArray = alone - first @ second.T.astype(np.float64)
+    return both
 
 
 def _values(other: Resource, work: FloatArray, may: BoolArray) -> list[tuple[float, BoolArray]]:
@@ -124,7 +125,7 @@ def _bound(
     other: Resource, work: FloatArray, may: BoolArray, allowed: BoolArray
 ) -> tuple[float, BoolArray]:
     """Return the bound by all collectives beside which nothing may run but what is allowed."""
-    chosen = ~(may & ~allowed).any(axis=1)
+    chosen: BoolArray = np.asarray(~(may & ~allowed).any(axis=1))
     places = np.flatnonzero(chosen)
     sent = float(other.work(places, np.ones((1, len(places))))[0, 0]) if len(places) else 0.0
     return float(work.sum() - work[allowed].sum()) + sent, chosen
