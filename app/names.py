@@ -205,6 +205,8 @@ BOUND_KINDS: dict[str, str] = {
     "windows": "in less, {these} would not fit between what comes before and after each",
     "load": "{these} one after another on one stream or channel after {release}, then {tail}",
     "overlap": "all of a stream or channel, and what cannot run beside {these} at its ends",
+    "beside": "all of a stream, and what {these} take longer than all that may run beside them",
+    "exact": "every beginning of a program was tried, or takes that long at least",
 }
 
 

@@ -32,6 +32,12 @@ LOAD = "load"
 OVERLAP = "overlap"
 
 
+BESIDE = "beside"
+
+
+EXACT = "exact"
+
+
 #: What attains a bound of each kind; add one here. ``{these}`` are its tensors, of a program its
 #: ops; ``{release}`` and ``{tail}`` what comes before and after them.
 BOUND_KINDS: dict[str, str] = {
@@ -45,6 +51,8 @@ BOUND_KINDS: dict[str, str] = {
     WINDOWS: "in less, {these} would not fit between what comes before and after each",
     LOAD: "{these} one after another on one stream or channel after {release}, then {tail}",
     OVERLAP: "all of a stream or channel, and what cannot run beside {these} at its ends",
+    BESIDE: "all of a stream, and what {these} take longer than all that may run beside them",
+    EXACT: "every beginning of a program was tried, or takes that long at least",
 }
 
 

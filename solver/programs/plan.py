@@ -11,6 +11,7 @@ from solver.evidence.evidence import Evidence, evidence_of, is_measured
 from solver.fusion.few_launches import launch_tolerance_faults
 from solver.limits import MAX_BYTES
 from solver.programs.bounds.bound import lower_bound
+from solver.programs.exact.explore import explore
 from solver.programs.execute import ProgramRun, execute
 from solver.programs.policies import POLICIES, program_of
 from solver.programs.problem import ProgramProblem, compute_time
@@ -98,14 +99,20 @@ def plan(
     bound = lower_bound(problem)
     cut, least = None, min(run.peak_bytes for _, run in found)
     if search:
-        search.run(
-            options.seed,
-            programs.values(),
-            bound.value_us,
-            watchdog,
-            options.effort,
-            options.share,
-        )
+        tried = explore(problem, search.value, bound, watchdog)
+        bound = tried.bound
+        if tried.program is not None:
+            found.append((tried.program, execute(problem, tried.program)))
+            report(tried.program, found[-1][1].iteration_time)
+        if not tried.is_whole:
+            search.run(
+                options.seed,
+                programs.values(),
+                bound.value_us,
+                watchdog,
+                options.effort,
+                options.share,
+            )
         cut, least = watchdog.cut, min(least, search.least_peak)
         if search.best is not None:
             found.append((search.best, execute(problem, search.best)))

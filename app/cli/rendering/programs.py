@@ -13,9 +13,9 @@ from app.cli.rendering.headlines import headline
 from app.cli.rendering.page import Line, page
 from app.cli.rendering.proofs import proven
 from app.cli.rendering.tables import shortened, table, time, times
-from app.schemas.plans import BaselineOut, PlanAnswer
+from app.schemas.plans import BaselineOut, BoundOut, PlanAnswer
 from app.schemas.programs import FrontPoint, MemoryUse
-from solver.bounds.kinds import LOAD, reason
+from solver.bounds.kinds import BESIDE, LOAD, reason
 from solver.graph import NETWORK
 
 if TYPE_CHECKING:
@@ -132,10 +132,17 @@ def _proof(answer: PlanAnswer) -> str:
     bound = answer.bound
     return reason(
         bound.kind,
-        counted(len(bound.tensors), "op") if bound.kind == LOAD else " and ".join(bound.tensors),
+        _these(bound),
         f"{(bound.release_us or 0) / 1e3:.3f} ms",
         f"{(bound.tail_us or 0) / 1e3:.3f} ms",
     )
+
+
+def _these(bound: BoundOut) -> str:
+    """Name the ops of a bound, or say how many."""
+    if bound.kind in {LOAD, BESIDE}:
+        return counted(len(bound.tensors), "op")
+    return " and ".join(bound.tensors)
 
 
 def _why(answer: "_Answer") -> Iterator[Line]:

@@ -2,7 +2,8 @@
 
 The largest of the longest path, each collective at the least time of its own bytes, and over all
 resources and all pairs (rho, Q) of rho + the work of the ops with heads of rho or more and tails of
-Q or more + Q, and of what a resource cannot do beside a collective (MODEL.md section 16).
+Q or more + Q, of what a resource cannot do beside a collective, and of what collectives take longer
+than what may run beside them, also by memory (MODEL.md section 16).
 """
 
 from collections.abc import Sequence
@@ -11,6 +12,7 @@ import numpy as np
 
 from solver.bounds.kinds import LOAD, PATH
 from solver.evidence.bound import Bound
+from solver.programs.bounds.beside import beside_bound
 from solver.programs.bounds.ends import heads_of
 from solver.programs.bounds.overlap import overlap_bound
 from solver.programs.bounds.work import Resource, most_bytes, resources_of
@@ -21,7 +23,8 @@ from solver.units import FloatArray
 def lower_bound(problem: ProgramProblem) -> Bound:
     """Bound the time of every program of a problem, of all orders, buckets and waits [us].
 
-    It holds with and without limits of memory and bytes under way, which only remove programs.
+    A limit of memory raises it where an op and a collective cannot run at once; it holds under
+    either rule of :attr:`ProgramProblem.inputs_held`.
 
     Notes
     -----
@@ -42,7 +45,8 @@ def _lower_bound(problem: ProgramProblem) -> Bound:
     best = _path(problem, weights, heads, tails)
     for resource in resources:
         best = _load(problem, resource, heads, tails, best)
-    return overlap_bound(problem, resources, heads, tails, best)
+    best = overlap_bound(problem, resources, heads, tails, best)
+    return beside_bound(problem, resources, best)
 
 
 def least_times(problem: ProgramProblem) -> list[float]:

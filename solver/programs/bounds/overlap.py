@@ -16,7 +16,7 @@ import numpy.typing as npt
 from solver.bounds.kinds import OVERLAP
 from solver.evidence.bound import Bound
 from solver.graph.links import Positions
-from solver.programs.bounds.work import Resource
+from solver.programs.bounds.work import Resource, additive_times
 from solver.programs.problem import ProgramProblem
 from solver.units import FloatArray
 
@@ -65,7 +65,7 @@ def overlap_bound(
         for own in resources:
             if own is other:
                 continue
-            times = _times(own)
+            times = additive_times(own)
             ends = _rests(own, times, other, after, tails)
             begins = _rests(own, times, other, before, heads)
             work = sum(times)
@@ -97,12 +97,6 @@ def _values(
             if before[last.op] >> place[first.op] & 1:
                 yield first.gain_us + work + last.gain_us, (first.op, last.op)
                 break
-
-
-def _times(resource: Resource) -> list[float]:
-    """Return the time of each member, so that any set takes the sum of its own at least [us]."""
-    lines = [max(part.lines, key=lambda line: float(line.sum())) for part in resource.parts]
-    return [float(sum(line[k] for line in lines)) for k in range(len(resource.members))]
 
 
 def _reach(order: Sequence[int], links: Positions, resource: Resource) -> list[int]:

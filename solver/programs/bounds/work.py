@@ -90,6 +90,12 @@ def _from_here_on(rows: FloatArray) -> FloatArray:
     return np.cumsum(rows[:, ::-1], axis=1)[:, ::-1]
 
 
+def additive_times(resource: Resource) -> list[float]:
+    """Return the time of each member, so that any set takes the sum of its own at least [us]."""
+    lines = [max(part.lines, key=lambda line: float(line.sum())) for part in resource.parts]
+    return [float(sum(line[k] for line in lines)) for k in range(len(resource.members))]
+
+
 def resources_of(problem: ProgramProblem) -> list[Resource]:
     """List the streams of several ops, then the channels; O(ops + edges) for each lane."""
     graph = problem.graph

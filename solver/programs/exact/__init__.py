@@ -1,0 +1,1 @@
+"""Every program of a small problem, tried or ruled out."""
