@@ -95,6 +95,14 @@ def waiting(connection: Connection, lanes: Sequence[str]) -> list[Head]:
     return in_order(heads, used, at_work)
 
 
+def queued(connection: Connection, kinds: Sequence[str]) -> dict[str, tuple[int, int]]:
+    """Return how many jobs of some kinds each share has waiting, and their requests [bytes]."""
+    columns = (_share(), func.count(), func.sum(JobRow.bytes))
+    which = (JobRow.state == QUEUED, JobRow.kind.in_(kinds))
+    rows = connection.execute(select(*columns).where(*which).group_by(_share()))
+    return {share: (count, int(size or 0)) for share, count, size in rows}
+
+
 def _heads(connection: Connection, lane: str) -> list[Head]:
     found = connection.execute(_HEADS, {"its_lane": lane})
     return [Head(lane, share, number) for share, number in found if number is not None]

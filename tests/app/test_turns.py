@@ -14,12 +14,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sqlalchemy import delete, insert, select, update
 
+from app.errors import QueueFull, RateLimited
 from app.jobs import leases, queue, turns
 from app.jobs import table as jobs
 from app.jobs.checks import check
 from app.jobs.kinds import SMALL, SOLVES
 from app.jobs.leases import Claim
-from app.jobs.queue import NewJob, Room, Submission
+from app.jobs.queue import NewJob, Receipt, Room, Submission
 from app.operations.callers import Caller
 from app.operations.settings import Settings
 from app.storage.database import Store
@@ -40,14 +41,16 @@ def store(tmp_path: Path, database: Callable[[], str | None]) -> Iterator[Store]
         yield found
 
 
-def add(store: Store, *owners: str | None, is_small: bool = False, kind: str = "plan") -> list[str]:
-    """Add a job of each owner; return their ids."""
+def asked_of(
+    store: Store, *owners: str | None, is_small: bool, kind: str, room: Room, size: int = 2
+) -> list[Any]:
+    """Ask for a job of each owner; return the receipts, and why there are none."""
     asked = [
         Submission(
             NewJob(
                 kind,
                 "",
-                b"{}",
+                b" " * size,
                 [],
                 "",
                 None,
@@ -59,7 +62,13 @@ def add(store: Store, *owners: str | None, is_small: bool = False, kind: str = "
         )
         for owner in owners
     ]
-    receipts: list[Any] = queue.add_all(store, asked, Room(1_000, 2**40))
+    return queue.add_all(store, asked, room)
+
+
+def add(store: Store, *owners: str | None, is_small: bool = False, kind: str = "plan") -> list[str]:
+    """Add a job of each owner; return their ids."""
+    room = Room(1_000, 2**40)
+    receipts = asked_of(store, *owners, is_small=is_small, kind=kind, room=room)
     return [receipt.id for receipt in receipts]
 
 
@@ -244,6 +253,37 @@ def test_what_was_no_small_work_waits_as_large(store: Store) -> None:
     again = claimed(store, SOLVES)
     assert (again.id, again.attempts) == (job.id, 1)
     assert used(store) == {"a": 3.5}
+
+
+def accepted(store: Store, room: Room, *owners: str | None, size: int = 2) -> list[bool]:
+    """Ask for a job of each owner; tell which were taken."""
+    found = asked_of(store, *owners, is_small=False, kind="plan", room=room, size=size)
+    assert all(isinstance(each, Receipt | QueueFull | RateLimited) for each in found)
+    return [isinstance(each, Receipt) for each in found]
+
+
+def test_no_owner_fills_the_queue(store: Store) -> None:
+    """On paper, of room for 8: one has half, the next half of the rest, and so on to the last."""
+    room = Room(8, 2**20)
+    assert accepted(store, room, *["a"] * 6) == [True] * 4 + [False] * 2
+    assert accepted(store, room, "b", "b", "b") == [True, True, False]
+    assert accepted(store, room, "c", "c") == [True, False]
+    assert accepted(store, room, "a", "b", "d", "e") == [False, False, True, False]
+    (full,) = asked_of(store, "e", is_small=False, kind="plan", room=room)
+    assert isinstance(full, QueueFull)
+    (others,) = asked_of(store, "a", is_small=False, kind="sweep", room=room)
+    assert isinstance(others, Receipt), "another queue has room of its own"
+
+
+def test_no_owner_fills_the_bytes_of_the_queue(store: Store) -> None:
+    room = Room(100, 80)
+    assert accepted(store, room, *["a"] * 5, size=10) == [True] * 4 + [False]
+    assert accepted(store, room, "b", size=41) == [False]
+    assert accepted(store, room, "b", "b", size=20) == [True, False]
+
+
+def test_without_keys_the_queue_is_whoevers(store: Store) -> None:
+    assert accepted(store, Room(8, 2**20), *[None] * 9) == [True] * 8 + [False]
 
 
 def test_jobs_of_an_older_server_are_adopted(store: Store) -> None:
