@@ -244,6 +244,7 @@ def _insert(connection: Connection, new: NewJob, share: str) -> tuple[int, str]:
         "traceparent": new.traceparent,
         "lane": new.lane,
         "share": share,
+        "weight": 1.0 if new.caller is None else new.caller.quotas.weight,
         **values_of(new.caller),
     }
     key = connection.execute(insert(JobRow).values(values)).inserted_primary_key

@@ -21,7 +21,7 @@ from app.jobs.checks import check
 from app.jobs.kinds import SMALL, SOLVES
 from app.jobs.leases import Claim
 from app.jobs.queue import NewJob, Receipt, Room, Submission
-from app.operations.callers import Caller
+from app.operations.callers import Caller, Quotas
 from app.operations.settings import Settings
 from app.storage.database import Store
 from app.storage.tables import JobRow, PayloadRow, ShareRow
@@ -32,7 +32,9 @@ from tests.attacks.test_long_calls import SCALING, prediction, sent
 from tests.waiting import until
 
 LANES = [SMALL, SOLVES]
-OWNERS = [None, "a", "b", "c"]
+OWNERS = [None, "a", "b", "heavy", "light"]
+#: Of whose keys so many seconds count as one.
+WEIGHTS = {"heavy": 4.0, "light": 0.5}
 
 
 @pytest.fixture
@@ -55,7 +57,9 @@ def asked_of(
                 "",
                 None,
                 "",
-                caller=None if owner is None else Caller(owner, None, frozenset()),
+                caller=None
+                if owner is None
+                else Caller(owner, None, frozenset(), quotas=Quotas(weight=WEIGHTS.get(owner, 1))),
                 is_small=is_small,
             ),
             fresh=True,
@@ -113,7 +117,8 @@ class Oracle:
         best = None
         for who, line in self.lines.items():
             if line:
-                due = self.used[who] + sum(1 for other, _ in self.work if other == who)
+                at_work = sum(1 for other, _ in self.work if other == who)
+                due = self.used[who] + at_work / Fraction(WEIGHTS.get(who or "", 1))
                 if best is None or (due, int(line[0], 16)) < best[:2]:
                     best = (due, int(line[0], 16), who)
         if best is None:
@@ -124,7 +129,7 @@ class Oracle:
 
     def end(self, place: int, spent: Fraction) -> str:
         owner, job = self.work.pop(place)
-        self.used[owner] += spent
+        self.used[owner] += spent / Fraction(WEIGHTS.get(owner or "", 1))
         return job
 
 
@@ -182,6 +187,18 @@ def test_nobody_is_far_behind(shared: Store) -> None:
             done(shared, job, 5.0 if job.owner == "a" else 0.5 + turn % 3 / 2)
             found = used(shared)
             assert abs(found["a"] - found["b"]) <= 5.0
+
+
+def test_time_is_shared_by_weight(shared: Store) -> None:
+    """On paper: of 55 jobs of a second, of weights 4, 1 and 1/2: 40, 10 and 5."""
+    with emptied(shared):
+        add(shared, *["heavy"] * 60, *["a"] * 60, *["light"] * 60)
+        owners = []
+        for _ in range(55):
+            job = claimed(shared)
+            owners.append(job.owner)
+            done(shared, job, 1.0)
+        assert [owners.count(who) for who in ("heavy", "a", "light")] == [40, 10, 5]
 
 
 def test_free_children_go_to_different_owners(store: Store) -> None:

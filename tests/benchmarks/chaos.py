@@ -7,7 +7,7 @@ delete some. Meanwhile, every few seconds, drawn at random: a server is killed a
 stands still for longer than its leases last; a worker, a process of a job or the scheduler is
 killed; the database is restarted, or crashes. Then everything may come to rest. No job may be lost,
 stuck or done twice; what was asked twice has one answer; what has ended stays as it was; no process
-is left; and a client hears nothing but success and 503 with Retry-After. Linux only.
+is left; and a client hears nothing but success, and 429 or 503 with Retry-After. Linux only.
 """
 
 import argparse
@@ -72,7 +72,7 @@ class Calls:
         self._heard, self._draw = heard, draw
 
     def ask(self, method: str, path: str, until: float, **what: Any) -> httpx2.Response:
-        """Return the first answer that is not 503 without a job."""
+        """Return the first answer that is neither 503 nor 429 without a job."""
         while time.monotonic() < until:
             try:
                 answer = self._draw.choice(self._clients).request(method, path, **what)
@@ -82,9 +82,9 @@ class Calls:
                 continue
             status = answer.status_code
             self._heard.answers[str(status)] += 1
-            if status == 503 and "location" not in answer.headers:
+            if status in {429, 503} and "location" not in answer.headers:
                 if "retry-after" not in answer.headers:
-                    self._heard.bad.append(f"{method} {path}: 503 without Retry-After")
+                    self._heard.bad.append(f"{method} {path}: {status} without Retry-After")
                 time.sleep(_AGAIN_S)
                 continue
             if status >= 500 and "location" not in answer.headers:
