@@ -60,7 +60,7 @@ class TemporaryCode(StatusCode):
     RATE_LIMITED = (
         "rate_limited",
         HTTPStatus.TOO_MANY_REQUESTS,
-        "The key asks more often, or its owner has more jobs waiting, than it may.",
+        "A key or an address asks more often, or an owner has more jobs waiting, than it may.",
     )
     NO_TURN = (
         "no_turn",

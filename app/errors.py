@@ -90,7 +90,7 @@ class Forbidden(Refusal):
 
 
 class RateLimited(Refusal):
-    """A key has asked as often, or has as many jobs waiting, as it may."""
+    """A key or an address has asked as often, or an owner has as many jobs waiting, as it may."""
 
     code = TemporaryCode.RATE_LIMITED
     retry_after_s = 1

@@ -19,6 +19,7 @@ from app.calls.children import Children
 from app.calls.messages import Answered
 from app.errors import StorageUnavailable
 from app.http import openapi as apidoc
+from app.http.addresses import Addresses, Paced
 from app.http.hosts import Guard, with_cors
 from app.http.keys import Keys
 from app.http.middleware import Access, RequestIds, SecurityHeaders
@@ -107,7 +108,8 @@ class ServiceApp(FastAPI):
         )
         origins = settings.allowed_origins
         inside = with_cors(keys, origins) if origins else keys
-        inside = SecurityHeaders(Guard(inside, self.state.bound, settings.allowed_hosts, origins))
+        inside = Guard(inside, self.state.bound, settings.allowed_hosts, origins)
+        inside = SecurityHeaders(Paced(inside, self.state.addresses, keys.is_known))
         return RequestIds(Access(inside, self.state.metrics))
 
 
@@ -196,6 +198,8 @@ def create_app(settings: Settings | None = None, bound: str | None = None) -> Fa
     app.state.document = None
     app.state.settings = settings or Settings()
     app.state.bound = bound
+    asked = app.state.settings.address_requests_per_s
+    app.state.addresses = Addresses(asked, app.state.settings.address_connections)
     app.state.metrics = Metrics(tuple(KINDS))
     app.state.store = Store(app.state.settings)
     app.state.usage = StoredUsage(app.state.store)

@@ -17,6 +17,7 @@ from app.children.process import GONE_S, Child, bury, fork, kill, reason
 from app.children.processor_time import processor_s
 from app.errors import NoTurn, TimeLimit, WorkerDied, WorkersUnavailable
 from app.limits import MAX_TURN_S
+from app.operations.callers import NOBODY
 from app.operations.settings import Settings
 
 _LOG = logging.getLogger("interlace.calls")
@@ -69,10 +70,11 @@ class Children:
         WorkersUnavailable
             When none can be started.
         """
-        owner = call.caller.owner if call.caller else ""
+        caller = call.caller or NOBODY
+        owner = caller.owner
         try:
             with fail_after(MAX_TURN_S):
-                await self._turns.acquire(owner)
+                await self._turns.acquire(owner, caller.quotas.weight)
         except TimeoutError:
             detail = "Other calls keep all processes that answer such calls; try again later."
             raise NoTurn(detail) from None

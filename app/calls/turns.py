@@ -3,7 +3,8 @@
 As jobs have it (:mod:`app.jobs.turns`), within one server: the next turn is the oldest call's of
 the owner that has used least, ties go to the older call, and whoever comes starts level with the
 least of those who are there. An owner that has no call at work has one turn more than there are, so
-that it does not wait for long calls of others.
+that it does not wait for long calls of others. Of an owner with a weight so many seconds count as
+one; its weight is that of the call that came last.
 """
 
 from collections import deque
@@ -27,10 +28,12 @@ class OwnerTurns:
         self._at_work: dict[str, int] = {}
         self._waiting: dict[str, deque[tuple[int, Event]]] = {}
         self._used_s: dict[str, float] = {}
+        self._weights: dict[str, float] = {}
 
-    async def acquire(self, owner: str) -> None:
+    async def acquire(self, owner: str, weight: float = 1.0) -> None:
         """Wait for a turn of an owner; cancelled, it has none."""
         self._join(owner)
+        self._weights[owner] = weight
         ticket = next(self._numbers), Event()
         self._waiting.setdefault(owner, deque()).append(ticket)
         self._give()
@@ -45,7 +48,7 @@ class OwnerTurns:
 
     def release(self, owner: str, spent_s: float) -> None:
         """End a turn that took so much processor time [s]."""
-        self._used_s[owner] += spent_s
+        self._used_s[owner] += spent_s / self._weights[owner]
         self._at_work[owner] -= 1
         if not self._at_work[owner]:
             del self._at_work[owner]
@@ -62,6 +65,7 @@ class OwnerTurns:
             ahead = {who: s for who, s in self._used_s.items() if who in there or s > least}
             self._used_s = ahead
         self._used_s.setdefault(owner, least or 0.0)
+        self._weights = {who: w for who, w in self._weights.items() if who in self._used_s}
 
     def _give(self) -> None:
         """Give turns while there are some."""
@@ -80,7 +84,7 @@ class OwnerTurns:
         return min(owners, key=self._place, default=None)
 
     def _place(self, owner: str) -> tuple[float, int]:
-        at_work_s = _AT_WORK_S * self._at_work.get(owner, 0)
+        at_work_s = _AT_WORK_S * self._at_work.get(owner, 0) / self._weights[owner]
         return self._used_s[owner] + at_work_s, self._waiting[owner][0][0]
 
     def _drop(self, owner: str, ticket: tuple[int, Event]) -> None:

@@ -782,8 +782,8 @@ FIELDS: dict[str, RequestField] = {
         most=1000000000.0,
     ),
     "SweepRequest.sweep_limit_s": RequestField(
-        "A sweep that takes longer is given up and answered with an error, its wait for the "
-        "processes of another sweep included",
+        "A sweep that takes longer, its wait for the processes of another sweep included, ends "
+        "with the cells that are done",
         least=0,
         most=3600,
         is_open=True,

@@ -4,6 +4,7 @@ import errno
 import ipaddress
 import logging
 import os
+import resource
 import socket
 from collections.abc import Sequence
 
@@ -27,6 +28,10 @@ from app.storage.place import UnusablePlace, check_sockets
 
 #: What is at work when the server is told to leave may go on for so long [s].
 _GRACE_S = 5
+
+
+#: So many files are open at once, where the system allows it; of connections each is one.
+_FILES = 10_240
 
 
 #: What the service makes is for its own user alone.
@@ -56,6 +61,7 @@ def serve(host: str, port: int, *, allow_remote: bool) -> None:
     if allow_remote:
         settings = settings.model_copy(update={"require_keys": True})
     return_large_blocks()
+    _allow_connections()
     os.umask(_UMASK)
     try:
         app = create_app(settings, host)
@@ -87,6 +93,14 @@ def serve(host: str, port: int, *, allow_remote: bool) -> None:
                 _Server(app, settings.trusted_proxies).run(sockets=[listener])
             except KeyboardInterrupt:  # raised again when all is in order, and logged
                 raise CommandFailure(code=INTERRUPTED) from None
+
+
+def _allow_connections() -> None:
+    """Let as many be open as the system lets this process, a file each: often 1,024 at first."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = _FILES if hard == resource.RLIM_INFINITY else min(_FILES, hard)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
 def _check_keys(store: Store) -> None:

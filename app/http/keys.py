@@ -84,6 +84,7 @@ class Keys:
         self._app, self._store, self._quotas, self._required = app, store, quotas, required
         self._verified: TTLCache[bytes, Caller] = TTLCache(_KNOWN, REVOKED_WITHIN_S)
         self._unknown: TTLCache[bytes, bool] = TTLCache(_KNOWN, UNKNOWN_FOR_S)
+        self._once: LRUCache[bytes, bool] = LRUCache(_KNOWN)
         self._asked: dict[bytes, asyncio.Task[Caller | None]] = {}
         self._rates: LRUCache[str, _TokenBucket] = LRUCache(_KNOWN)
         self._noted: LRUCache[str, float] = LRUCache(_KNOWN)
@@ -122,12 +123,21 @@ class Keys:
                 raise
         await self._note_use(caller)
 
+    def is_known(self, scope: Connection) -> bool:
+        """Tell whether a request has a key that was one at the last look, or none are required."""
+        if not self._required:
+            return True
+        try:
+            return _digest(_key_in(scope)) in self._once
+        except Unauthenticated:
+            return False
+
     async def _verify(self, text: str) -> Caller:
         """Return whose key a text is, or raise Unauthenticated; the same one is looked up once.
 
         What cannot be a key is not looked up, nor is what was none a moment ago.
         """
-        digest = hashlib.sha256(text.encode()).digest()
+        digest = _digest(text)
         caller = self._verified.get(digest)
         is_known_as_none = digest in self._unknown or not keys.is_formed(text)
         if caller is None and not is_known_as_none:
@@ -147,7 +157,9 @@ class Keys:
         key = await to_thread.run_sync(keys.of_text, self._store, text, limiter=self._lookers)
         if key is None:
             self._unknown[digest] = True
+            self._once.pop(digest, None)
             return None
+        self._once[digest] = True
         caller = self._verified[digest] = keys.caller_of(key, self._quotas)
         return caller
 
@@ -239,6 +251,10 @@ class _TokenBucket:
             error.retry_after_s = math.ceil((1 - self._left) / self.rate)
             raise error
         self._left -= 1
+
+
+def _digest(text: str) -> bytes:
+    return hashlib.sha256(text.encode()).digest()
 
 
 def _key_in(scope: Connection) -> str:

@@ -214,10 +214,11 @@ def _lock(paths: dict[str, dict[str, Any]]) -> None:
         for method, operation in operations.items():
             scope = scope_of(method.upper(), place)
             operation["security"] = [] if scope is None else [{_SCHEME: [scope]}]
+            both = {**operation["responses"], **problems(429)}
             if scope is not None:
-                both = {**operation["responses"], **problems(401, 403, 429)}
-                responses = {str(status): each for status, each in both.items()}
-                operation["responses"] = dict(sorted(responses.items()))
+                both |= problems(401, 403)
+            responses = {str(status): each for status, each in both.items()}
+            operation["responses"] = dict(sorted(responses.items()))
 
 
 def _link(paths: dict[str, dict[str, Any]]) -> None:

@@ -12,6 +12,7 @@ for httptools, for attacks that were measured (tests/attacks/, tests/app/test_ba
 - heads, trailers and extensions of chunks that are long (``_feed``);
 - bodies that go on behind their answer: nobody looks at them any more (``close``);
 - answers that nobody reads: 30 clients of 24 MiB each held all 720 MiB (``pause_writing``);
+- clients that connect again and again: who sent much that was refused waits (``connection_made``);
 - what is no HTTP: uvicorn answers it with plain text, no problem (``_refuse``);
 - heads that a proxy may read differently, of two lengths or hosts (``on_headers_complete``).
 """
@@ -19,7 +20,7 @@ for httptools, for attacks that were measured (tests/attacks/, tests/app/test_ba
 import asyncio
 import logging
 from http import HTTPStatus
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import httptools
 from uvicorn.protocols.http.flow_control import HIGH_WATER_LIMIT, FlowControl
@@ -40,6 +41,9 @@ from app.limits import (
     MIN_READ_BYTES,
     READ_PERIOD_S,
 )
+
+if TYPE_CHECKING:
+    from app.http.addresses import Addresses
 
 #: So much is parsed at once [bytes], and so much told (headers, pieces of bodies) until others have
 #: their turn; a message counts as much as ten of them.
@@ -117,6 +121,16 @@ class Protocol(HttpToolsProtocol):
         self._waiting = bytearray()
         transport.set_write_buffer_limits(high=0)  # any byte that is not read starts the clock
         self._watch()
+        self._addresses: Addresses = vars(self.config.app)["state"].addresses
+        self._address = self.client[0] if self.client else ""
+        if not self._addresses.connect(self._address):
+            self.drop("its address has many connections")
+        elif self._addresses.is_ahead(self._address):
+            wait_s = self._addresses.take(self._address)
+            if wait_s is None:
+                transport.abort()
+            else:
+                self._hold(self.loop.call_later(wait_s, self._parse))
 
     def data_received(self, data: bytes) -> None:
         """Take what the client sends, and parse it a slice at a time."""
@@ -265,6 +279,7 @@ class Protocol(HttpToolsProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Forget the clocks."""
+        self._addresses.disconnect(self._address)
         for clock in (self._timer, self._reader, self._next):
             if clock is not None:
                 clock.cancel()
@@ -378,6 +393,8 @@ class Protocol(HttpToolsProtocol):
         if is_at_work:  # whoever works on the request learns that its client has left
             cycle.disconnected = True
             cycle.message_event.set()
+        asks = cycle.scope["client"] if is_at_work else self.client
+        self._addresses.take(asks[0] if asks else "")
         if not (is_at_work and cycle.response_started):
             code, detail = _REFUSALS[HTTPStatus(status)]
             path = cycle.scope["path"] if is_at_work else ""

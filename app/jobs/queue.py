@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from sqlalchemy import Connection, delete, func, insert, select
+from sqlalchemy import Connection, delete, insert, select
 
 from app.errors import InvalidRequest, QueueFull, RateLimited
 from app.jobs import turns
@@ -103,7 +103,17 @@ class Submission:
 
 
 class Room(NamedTuple):
-    """So many jobs, and so many bytes, may wait in a queue; one that waits alone may have more."""
+    """So many jobs, and so many bytes, may wait in a queue; one that waits alone may have more.
+
+    An owner that has some waiting already may have no more of either than are free then: who comes
+    finds half, a quarter, ... of the room, whatever others do (dynamic thresholds [1]_). Where keys
+    are off nobody is told from another, and all is for whoever asks.
+
+    References
+    ----------
+    .. [1] A. K. Choudhury and E. L. Hahne, Dynamic queue length thresholds for shared-memory packet
+           switches, 1998.
+    """
 
     jobs: int
     bytes: int
@@ -147,7 +157,7 @@ class _Queues:
 
     def __init__(self, connection: Connection, room: Room) -> None:
         self._connection, self._room = connection, room
-        self._waiting: dict[str, tuple[int, int]] = {}
+        self._waiting: dict[str, dict[str, tuple[int, int]]] = {}
         self._shares: set[str] = set()
 
     def join(self, caller: Caller | None) -> str:
@@ -159,14 +169,12 @@ class _Queues:
         return share
 
     def take(self, new: NewJob) -> None:
-        """Let one more wait, or raise QueueFull."""
-        queue = KINDS[new.kind].queue
+        """Let one more wait; raise QueueFull, or RateLimited when its owner has its part."""
+        queue, share = KINDS[new.kind].queue, turns.share_of(new.caller)
         if queue not in self._waiting:
-            which = (JobRow.state == QUEUED, JobRow.kind.in_(queued_in(queue)))
-            query = select(func.count(), func.sum(JobRow.bytes)).where(*which)
-            count, size = self._connection.execute(query).one()
-            self._waiting[queue] = count, int(size or 0)
-        count, size = self._waiting[queue]
+            self._waiting[queue] = turns.queued(self._connection, queued_in(queue))
+        waiting = self._waiting[queue]
+        count, size = (sum(each[i] for each in waiting.values()) for i in range(2))
         if count >= self._room.jobs:
             raise QueueFull(f"{self._room.jobs:,} jobs wait already; try again later.")
         if count and size + new.size > self._room.bytes:
@@ -174,7 +182,14 @@ class _Queues:
                 f"Jobs of {size:,} bytes wait already, and {self._room.bytes:,} may "
                 "(max_queued_bytes); try again later."
             )
-        self._waiting[queue] = count + 1, size + new.size
+        own, own_size = waiting.get(share, (0, 0))
+        is_much = own >= self._room.jobs - count or own_size > self._room.bytes - size - new.size
+        if own and is_much and new.caller is not None:
+            raise RateLimited(
+                f"Of {count:,} jobs that wait {own:,} are yours: what is free of the queue is for "
+                "others; try again later."
+            )
+        waiting[share] = own + 1, own_size + new.size
 
 
 def _add(connection: Connection, asked: Submission, queues: _Queues) -> Receipt:
@@ -229,6 +244,7 @@ def _insert(connection: Connection, new: NewJob, share: str) -> tuple[int, str]:
         "traceparent": new.traceparent,
         "lane": new.lane,
         "share": share,
+        "weight": 1.0 if new.caller is None else new.caller.quotas.weight,
         **values_of(new.caller),
     }
     key = connection.execute(insert(JobRow).values(values)).inserted_primary_key

@@ -9,7 +9,7 @@ A share that has nothing queued or at work saves nothing: whoever comes takes wh
 those who are there has used, if it has used less, as in start-time fair queueing [2]_; and where
 nobody is, all begin anew. So nobody waits for what another saved up, nor for what was long ago. A
 job at work counts as soon as it is claimed (:data:`_AT_WORK_S`), so that children which become
-free together go to different shares.
+free together go to different shares. Of a job with a weight so many seconds count as one.
 
 References
 ----------
@@ -89,10 +89,20 @@ def waiting(connection: Connection, lanes: Sequence[str]) -> list[Head]:
     shares = {head.share for head in heads}
     rows = select(ShareRow.share, ShareRow.used_s).where(ShareRow.share.in_(shares))
     used = {row[0]: row[1] for row in connection.execute(rows)}
-    least = case((JobRow.spent_s < _AT_WORK_S, _AT_WORK_S), else_=JobRow.spent_s)
-    counted = select(_share(), func.sum(least)).where(JobRow.state == RUNNING)
+    least: ColumnElement[float] = case(
+        (JobRow.spent_s < _AT_WORK_S, _AT_WORK_S), else_=JobRow.spent_s
+    )
+    counted = select(_share(), func.sum(least / JobRow.weight)).where(JobRow.state == RUNNING)
     at_work = {row[0]: row[1] for row in connection.execute(counted.group_by(_share()))}
     return in_order(heads, used, at_work)
+
+
+def queued(connection: Connection, kinds: Sequence[str]) -> dict[str, tuple[int, int]]:
+    """Return how many jobs of some kinds each share has waiting, and their requests [bytes]."""
+    columns = (_share(), func.count(), func.sum(JobRow.bytes))
+    which = (JobRow.state == QUEUED, JobRow.kind.in_(kinds))
+    rows = connection.execute(select(*columns).where(*which).group_by(_share()))
+    return {share: (count, int(size or 0)) for share, count, size in rows}
 
 
 def _heads(connection: Connection, lane: str) -> list[Head]:
@@ -150,7 +160,11 @@ def join(connection: Connection, share: str) -> None:
 def charge(connection: Connection, which: Sequence[ColumnElement[bool]]) -> None:
     """Add what jobs used to their shares; nothing more is charged of them then."""
     has_spent = (*which, JobRow.spent_s > 0)
-    spent = select(_share(), func.sum(JobRow.spent_s)).where(*has_spent).group_by(_share())
+    spent = (
+        select(_share(), func.sum(JobRow.spent_s / JobRow.weight))
+        .where(*has_spent)
+        .group_by(_share())
+    )
     found = connection.execute(spent.order_by(_share())).all()
     for share, seconds in found:
         more = ShareRow.used_s + seconds

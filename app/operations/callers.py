@@ -24,12 +24,15 @@ class Quotas:
         Size of what is kept for the owner [bytes].
     solving_s
         How long jobs of the owner may be worked on in a day, by UTC [s].
+    weight
+        So many times the processor time of who has 1 is the owner's, while both wait.
     """
 
     requests_per_s: float | None = None
     queued: int | None = None
     stored_bytes: int | None = None
     solving_s: float | None = None
+    weight: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -101,6 +101,13 @@ class Settings(BaseSettings):
     quota_solving_s: Annotated[float, Field(gt=0)] = 86_400
     """How long the jobs of one owner may be worked on in a day, by UTC [s]."""
 
+    address_requests_per_s: Annotated[float, Field(ge=0, le=1_000_000)] = 100
+    """Requests a second without a known key that an address may send to a server; ten seconds'
+    worth may come at once, and what is beyond waits for up to ten seconds. 0 is no limit."""
+
+    address_connections: Annotated[int, Field(ge=0, le=1_000_000)] = 4_096
+    """Connections that an address may have open; further ones are closed at once. 0 is no limit."""
+
     audit_days: Annotated[float, Field(gt=0, le=36_500)] = 365
     """It is remembered so long who changed what [days]."""
 

@@ -125,8 +125,8 @@ class SweepRequest(BelievingRequest):
         Field(
             gt=0,
             le=MAX_SWEEP_LIMIT_S,
-            description="A sweep that takes longer is given up and answered with an error, its "
-            "wait for the processes of another sweep included [s].",
+            description="A sweep that takes longer, its wait for the processes of another sweep "
+            "included, ends with the cells that are done [s].",
         ),
     ] = 600
     options: Annotated[

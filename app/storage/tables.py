@@ -87,7 +87,7 @@ class JobRow(Owned, Base):
     uploads, later of its request and result, ``cancel_at`` when it was asked to hand in what it
     has, ``traceparent`` the span of the call that asked for it (W3C Trace Context). ``lane`` and
     ``share`` are what it waits by (:mod:`app.jobs.turns`), null of an older server's; ``spent_s``
-    is the processor time of the child at work [s].
+    is the processor time of the child at work [s], of which a part counts: one ``weight``-th.
     """
 
     __tablename__ = "jobs"
@@ -126,6 +126,7 @@ class JobRow(Owned, Base):
     lane: Mapped[str | None] = mapped_column(String(16))
     share: Mapped[str | None] = mapped_column(String(64))
     spent_s: Mapped[float] = mapped_column(Float, server_default="0")
+    weight: Mapped[float] = mapped_column(Float, server_default="1")
 
 
 class PayloadRow(Base):

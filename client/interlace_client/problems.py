@@ -33,7 +33,7 @@ class StorageUnavailable(Temporary):
 
 
 class RateLimited(Temporary):
-    """The key asks more often, or its owner has more jobs waiting, than it may."""
+    """A key or an address asks more often, or an owner has more jobs waiting, than it may."""
 
 
 class NoTurn(Temporary):

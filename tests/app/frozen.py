@@ -15,7 +15,8 @@ from typing import Any
 import pytest
 import uvicorn
 
-from app.http import bodies
+from app.http import addresses, bodies
+from app.http.addresses import Addresses
 from app.http.protocol import Protocol
 from app.operations.settings import Settings
 from app.service import create_app
@@ -44,8 +45,10 @@ class _Counted(Protocol):
 class Frozen:
     """A server that listens, and its clock."""
 
-    def __init__(self, loop: _Loop, server: uvicorn.Server, address: tuple[str, int]) -> None:
-        self._loop, self._server, self.address = loop, server, address
+    def __init__(
+        self, loop: _Loop, server: uvicorn.Server, address: tuple[str, int], asked: Addresses
+    ) -> None:
+        self._loop, self._server, self.address, self.addresses = loop, server, address, asked
 
     def move(self, seconds: float) -> None:
         """Move the clock on."""
@@ -84,17 +87,18 @@ class Frozen:
 
 
 @contextmanager
-def frozen(data_dir: Path, patch: pytest.MonkeyPatch) -> Iterator[Frozen]:
+def frozen(data_dir: Path, patch: pytest.MonkeyPatch, **settings: Any) -> Iterator[Frozen]:
     """Serve, without anybody who works on jobs."""
-    app = create_app(Settings(data_dir=data_dir))
+    app = create_app(Settings(data_dir=data_dir, **settings))
     loop = _Loop()
-    patch.setattr(bodies, "monotonic", loop.time)
+    for module in (addresses, bodies):
+        patch.setattr(module, "monotonic", loop.time)
     config = uvicorn.Config(app, http=_Counted, ws="none", lifespan="off", log_config=None)
     server = uvicorn.Server(config)
     with socket.create_server(("127.0.0.1", 0)) as listener:
         thread = Thread(target=lambda: loop.run_until_complete(server.serve([listener])))
         thread.start()
-        found = Frozen(loop, server, listener.getsockname())
+        found = Frozen(loop, server, listener.getsockname(), app.state.addresses)
         try:
             yield found
         finally:

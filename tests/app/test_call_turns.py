@@ -19,7 +19,8 @@ OWNERS = "abc"
 class Calls:
     """Calls that want turns, each a task; which have one is seen after each step."""
 
-    def __init__(self, at_once: int) -> None:
+    def __init__(self, at_once: int, weights: dict[str, float] | None = None) -> None:
+        self.weights = weights or {}
         self.turns = OwnerTurns(at_once)
         self.tasks: dict[int, asyncio.Task[None]] = {}
         self.owners: list[str] = []
@@ -30,7 +31,7 @@ class Calls:
         self.owners.append(owner)
 
         async def wait() -> None:
-            await self.turns.acquire(owner)
+            await self.turns.acquire(owner, self.weights.get(owner, 1.0))
             self.at_work.append(number)
 
         self.tasks[number] = asyncio.create_task(wait())
@@ -56,6 +57,7 @@ def oracle(
     working: list[tuple[int, str]],
     used: dict[str, Fraction],
     at_once: int,
+    weights: dict[str, float],
 ) -> int | None:
     """Try all that wait: who would have used least, a call at work being an eighth of a second."""
     if len(working) > at_once:
@@ -65,7 +67,7 @@ def oracle(
         own = [1 for _, other in working if other == owner]
         if len(working) == at_once and own:
             continue
-        due = used[owner] + Fraction(1, 8) * len(own)
+        due = used[owner] + Fraction(1, 8) * len(own) / Fraction(weights[owner])
         if best is None or due < best[0]:
             best = (due, number)
     return None if best is None else best[1]
@@ -83,12 +85,18 @@ STEPS = st.lists(
 
 
 @settings(max_examples=cases(400, least=60))
-@given(at_once=st.integers(1, 3), steps=STEPS)
-def test_the_order_is_that_of_the_oracle(at_once: int, steps: list[tuple[str, int, int]]) -> None:
+@given(
+    at_once=st.integers(1, 3),
+    steps=STEPS,
+    weights=st.fixed_dictionaries({who: st.sampled_from([1.0, 0.5, 4.0]) for who in OWNERS}),
+)
+def test_the_order_is_that_of_the_oracle(
+    at_once: int, steps: list[tuple[str, int, int]], weights: dict[str, float]
+) -> None:
     """Calls come, end and are given up; eighths of seconds make ties."""
 
     async def run() -> None:
-        calls = Calls(at_once)
+        calls = Calls(at_once, weights)
         waiting: list[tuple[int, str]] = []
         working: list[tuple[int, str]] = []
         used: dict[str, Fraction] = {}
@@ -105,11 +113,11 @@ def test_the_order_is_that_of_the_oracle(at_once: int, steps: list[tuple[str, in
                 await calls.ask(owner)
             elif step == "end" and working:
                 number, owner = working.pop(which % len(working))
-                used[owner] += Fraction(eighths, 8)
+                used[owner] += Fraction(eighths, 8) / Fraction(weights[owner])
                 await calls.end(number, eighths / 8)
             elif step == "leave" and waiting:
                 await calls.give_up(waiting.pop(which % len(waiting))[0])
-            while (chosen := oracle(waiting, working, used, at_once)) is not None:
+            while (chosen := oracle(waiting, working, used, at_once, weights)) is not None:
                 working += [each for each in waiting if each[0] == chosen]
                 waiting = [each for each in waiting if each[0] != chosen]
             assert sorted(calls.at_work) == sorted(number for number, _ in working)

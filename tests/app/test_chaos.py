@@ -17,4 +17,4 @@ MISSING = postgres.missing()
 def test_nothing_is_lost_stuck_or_left(tmp_path: Path) -> None:
     pytest.importorskip("distributed")
     chaos = pytest.importorskip("tests.benchmarks.chaos")
-    assert chaos.run(tmp_path, minutes=5, clients=4, seed=1)
+    assert chaos.run(tmp_path, minutes=5, clients=4, seed=1, is_sqlite=False)

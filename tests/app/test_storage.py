@@ -233,7 +233,7 @@ def test_migrations_only_add(tmp_path: Path, database: Callable[[], str | None])
 
 NEWER = (
     "ALTER TABLE jobs ADD COLUMN colour TEXT",
-    "ALTER TABLE jobs ADD COLUMN weight INTEGER NOT NULL DEFAULT 1",
+    "ALTER TABLE jobs ADD COLUMN urgency INTEGER NOT NULL DEFAULT 1",
     "CREATE TABLE colours (name TEXT PRIMARY KEY)",
     "CREATE INDEX jobs_by_colour ON jobs (colour)",
     "UPDATE alembic_version SET version_num = '9999'",

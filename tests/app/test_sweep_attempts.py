@@ -1,6 +1,7 @@
 """Sweeps whose processes die: what is done is kept, and a cell that always dies says why."""
 
 from collections.abc import Callable, Sequence
+from types import SimpleNamespace
 from typing import Any
 
 import msgspec
@@ -9,6 +10,7 @@ import pytest
 from app.errors import WorkerDied
 from app.reading.requests import problem_of, read_parsed
 from app.schemas.sweeps import SweepAnswer, SweepRequest
+from app.services.sweeps import run as sweeps
 from app.services.sweeps.attempts import kept_cells, written
 from app.services.sweeps.parallel import LostItem
 from app.services.sweeps.run import run
@@ -22,6 +24,8 @@ SWEEPS = {
     "plans": two(**SWEPT),
     "programs": gathers(bandwidths_gbps=[40, 1], memory_limits_bytes=[12000, 8000]),
 }
+
+PLACE = {"workers", "bandwidth_gbps", "startup_us", "memory_limit_bytes"}
 
 
 class CellsHere:
@@ -99,8 +103,7 @@ def test_a_cell_that_always_dies_is_a_row_with_its_reason(kind: str) -> None:
     assert set(row.iteration_time_us.values()) == {None}
     assert (row.best, row.fastest, row.gains, row.evidence) == (None, [], [], None)
     for cell, other in zip(answer.cells, whole.cells, strict=True):
-        place = ("workers", "bandwidth_gbps", "startup_us", "memory_limit_bytes")
-        assert [getattr(cell, name) for name in place] == [getattr(other, name) for name in place]
+        assert cell.model_dump(include=PLACE) == other.model_dump(include=PLACE)
         assert cell is row or cell.lost is None
     assert answer.axes == whole.axes
     many = len(whole.cells)
@@ -118,3 +121,26 @@ def test_a_cell_that_always_dies_is_a_row_with_its_reason(kind: str) -> None:
 def test_where_no_cell_can_be_computed_the_sweep_fails() -> None:
     with pytest.raises(WorkerDied, match="No part of this could be computed"):
         ran(SWEEPS["plans"], CellsHere(lost=range(12)))
+
+
+@pytest.mark.parametrize("asked", SWEEPS.values(), ids=SWEEPS)
+def test_what_is_done_within_the_time_limit_is_the_answer(
+    asked: Json, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The clock stands still until two cells are done, and is far beyond the limit then."""
+    each = CellsHere()
+    clock = SimpleNamespace(perf_counter=lambda: 1e6 * (len(each.done) >= 2))
+    monkeypatch.setattr(sweeps, "time", clock)
+    answer = ran(asked | {"sweep_limit_s": 60}, each)
+    assert len(each.done) == len(answer.cells) == 2
+    whole = ran(asked, CellsHere())
+    places = [cell.model_dump(include=PLACE) for cell in answer.cells]
+    assert [
+        cell for cell in whole.cells if cell.model_dump(include=PLACE) in places
+    ] == answer.cells
+    assert answer.knees == []
+    assert answer.cells_asked == len(whole.cells)
+    cut, why = answer.summary[:2]
+    assert cut.startswith(f"Cut short: 2 of {len(whole.cells)} cells are done")
+    assert "the limit of 60 s was reached" in why
+    assert "sweep_limit_s" in why

@@ -14,13 +14,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sqlalchemy import delete, insert, select, update
 
+from app.errors import QueueFull, RateLimited
 from app.jobs import leases, queue, turns
 from app.jobs import table as jobs
 from app.jobs.checks import check
 from app.jobs.kinds import SMALL, SOLVES
 from app.jobs.leases import Claim
-from app.jobs.queue import NewJob, Room, Submission
-from app.operations.callers import Caller
+from app.jobs.queue import NewJob, Receipt, Room, Submission
+from app.operations.callers import Caller, Quotas
 from app.operations.settings import Settings
 from app.storage.database import Store
 from app.storage.tables import JobRow, PayloadRow, ShareRow
@@ -31,7 +32,9 @@ from tests.attacks.test_long_calls import SCALING, prediction, sent
 from tests.waiting import until
 
 LANES = [SMALL, SOLVES]
-OWNERS = [None, "a", "b", "c"]
+OWNERS = [None, "a", "b", "heavy", "light"]
+#: Of whose keys so many seconds count as one.
+WEIGHTS = {"heavy": 4.0, "light": 0.5}
 
 
 @pytest.fixture
@@ -40,26 +43,36 @@ def store(tmp_path: Path, database: Callable[[], str | None]) -> Iterator[Store]
         yield found
 
 
-def add(store: Store, *owners: str | None, is_small: bool = False, kind: str = "plan") -> list[str]:
-    """Add a job of each owner; return their ids."""
+def asked_of(
+    store: Store, *owners: str | None, is_small: bool, kind: str, room: Room, size: int = 2
+) -> list[Any]:
+    """Ask for a job of each owner; return the receipts, and why there are none."""
     asked = [
         Submission(
             NewJob(
                 kind,
                 "",
-                b"{}",
+                b" " * size,
                 [],
                 "",
                 None,
                 "",
-                caller=None if owner is None else Caller(owner, None, frozenset()),
+                caller=None
+                if owner is None
+                else Caller(owner, None, frozenset(), quotas=Quotas(weight=WEIGHTS.get(owner, 1))),
                 is_small=is_small,
             ),
             fresh=True,
         )
         for owner in owners
     ]
-    receipts: list[Any] = queue.add_all(store, asked, Room(1_000, 2**40))
+    return queue.add_all(store, asked, room)
+
+
+def add(store: Store, *owners: str | None, is_small: bool = False, kind: str = "plan") -> list[str]:
+    """Add a job of each owner; return their ids."""
+    room = Room(1_000, 2**40)
+    receipts = asked_of(store, *owners, is_small=is_small, kind=kind, room=room)
     return [receipt.id for receipt in receipts]
 
 
@@ -104,7 +117,8 @@ class Oracle:
         best = None
         for who, line in self.lines.items():
             if line:
-                due = self.used[who] + sum(1 for other, _ in self.work if other == who)
+                at_work = sum(1 for other, _ in self.work if other == who)
+                due = self.used[who] + at_work / Fraction(WEIGHTS.get(who or "", 1))
                 if best is None or (due, int(line[0], 16)) < best[:2]:
                     best = (due, int(line[0], 16), who)
         if best is None:
@@ -115,7 +129,7 @@ class Oracle:
 
     def end(self, place: int, spent: Fraction) -> str:
         owner, job = self.work.pop(place)
-        self.used[owner] += spent
+        self.used[owner] += spent / Fraction(WEIGHTS.get(owner or "", 1))
         return job
 
 
@@ -173,6 +187,18 @@ def test_nobody_is_far_behind(shared: Store) -> None:
             done(shared, job, 5.0 if job.owner == "a" else 0.5 + turn % 3 / 2)
             found = used(shared)
             assert abs(found["a"] - found["b"]) <= 5.0
+
+
+def test_time_is_shared_by_weight(shared: Store) -> None:
+    """On paper: of 55 jobs of a second, of weights 4, 1 and 1/2: 40, 10 and 5."""
+    with emptied(shared):
+        add(shared, *["heavy"] * 60, *["a"] * 60, *["light"] * 60)
+        owners = []
+        for _ in range(55):
+            job = claimed(shared)
+            owners.append(job.owner)
+            done(shared, job, 1.0)
+        assert [owners.count(who) for who in ("heavy", "a", "light")] == [40, 10, 5]
 
 
 def test_free_children_go_to_different_owners(store: Store) -> None:
@@ -244,6 +270,37 @@ def test_what_was_no_small_work_waits_as_large(store: Store) -> None:
     again = claimed(store, SOLVES)
     assert (again.id, again.attempts) == (job.id, 1)
     assert used(store) == {"a": 3.5}
+
+
+def accepted(store: Store, room: Room, *owners: str | None, size: int = 2) -> list[bool]:
+    """Ask for a job of each owner; tell which were taken."""
+    found = asked_of(store, *owners, is_small=False, kind="plan", room=room, size=size)
+    assert all(isinstance(each, Receipt | QueueFull | RateLimited) for each in found)
+    return [isinstance(each, Receipt) for each in found]
+
+
+def test_no_owner_fills_the_queue(store: Store) -> None:
+    """On paper, of room for 8: one has half, the next half of the rest, and so on to the last."""
+    room = Room(8, 2**20)
+    assert accepted(store, room, *["a"] * 6) == [True] * 4 + [False] * 2
+    assert accepted(store, room, "b", "b", "b") == [True, True, False]
+    assert accepted(store, room, "c", "c") == [True, False]
+    assert accepted(store, room, "a", "b", "d", "e") == [False, False, True, False]
+    (full,) = asked_of(store, "e", is_small=False, kind="plan", room=room)
+    assert isinstance(full, QueueFull)
+    (others,) = asked_of(store, "a", is_small=False, kind="sweep", room=room)
+    assert isinstance(others, Receipt), "another queue has room of its own"
+
+
+def test_no_owner_fills_the_bytes_of_the_queue(store: Store) -> None:
+    room = Room(100, 80)
+    assert accepted(store, room, *["a"] * 5, size=10) == [True] * 4 + [False]
+    assert accepted(store, room, "b", size=41) == [False]
+    assert accepted(store, room, "b", "b", size=20) == [True, False]
+
+
+def test_without_keys_the_queue_is_whoevers(store: Store) -> None:
+    assert accepted(store, Room(8, 2**20), *[None] * 9) == [True] * 8 + [False]
 
 
 def test_jobs_of_an_older_server_are_adopted(store: Store) -> None:

@@ -1,12 +1,13 @@
 """Two servers, two Dask workers and a PostgreSQL, of which something goes down all the time.
 
-``python -m tests.benchmarks.chaos [--minutes 60] [--seed 1] [--clients 6]``. Clients have jobs done
-by whichever server answers, each under an idempotency key, some twice, and cancel or delete some.
-Meanwhile, every few seconds, drawn at random: a server is killed and started again, or stands still
-for longer than its leases last; a worker, a process of a job or the scheduler is killed; the
-database is restarted, or crashes. Then everything may come to rest. No job may be lost, stuck or
-done twice; what was asked twice has one answer; what has ended stays as it was; no process is left;
-and a client hears nothing but success and 503 with Retry-After. Linux only.
+``python -m tests.benchmarks.chaos [--minutes 60] [--seed 1] [--clients 6] [--sqlite]``; with SQLite
+the servers share a file, their own processes do the jobs, and no database goes down. Clients have
+jobs done by whichever server answers, each under an idempotency key, some twice, and cancel or
+delete some. Meanwhile, every few seconds, drawn at random: a server is killed and started again, or
+stands still for longer than its leases last; a worker, a process of a job or the scheduler is
+killed; the database is restarted, or crashes. Then everything may come to rest. No job may be lost,
+stuck or done twice; what was asked twice has one answer; what has ended stays as it was; no process
+is left; and a client hears nothing but success, and 429 or 503 with Retry-After. Linux only.
 """
 
 import argparse
@@ -21,7 +22,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, suppress
+from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -71,7 +72,7 @@ class Calls:
         self._heard, self._draw = heard, draw
 
     def ask(self, method: str, path: str, until: float, **what: Any) -> httpx2.Response:
-        """Return the first answer that is not 503 without a job."""
+        """Return the first answer that is neither 503 nor 429 without a job."""
         while time.monotonic() < until:
             try:
                 answer = self._draw.choice(self._clients).request(method, path, **what)
@@ -81,9 +82,9 @@ class Calls:
                 continue
             status = answer.status_code
             self._heard.answers[str(status)] += 1
-            if status == 503 and "location" not in answer.headers:
+            if status in {429, 503} and "location" not in answer.headers:
                 if "retry-after" not in answer.headers:
-                    self._heard.bad.append(f"{method} {path}: 503 without Retry-After")
+                    self._heard.bad.append(f"{method} {path}: {status} without Retry-After")
                 time.sleep(_AGAIN_S)
                 continue
             if status >= 500 and "location" not in answer.headers:
@@ -167,21 +168,23 @@ class Faults:
     def __init__(
         self,
         servers: Sequence[Shared],
-        cluster: DaskCluster,
-        database: postgres.Cluster,
+        shared: tuple[DaskCluster, postgres.Cluster] | None,
         seed: int,
     ) -> None:
-        self._servers, self._cluster, self._database = servers, cluster, database
-        self._draw = random.Random(seed)
+        self._servers, self._draw = servers, random.Random(seed)
         self._choices: dict[str, tuple[int, Callable[[], None]]] = {
             "server killed": (4, self._kill_server),
             "server stood still": (1, self._stop_server),
-            "worker killed": (4, self._kill_worker),
             "process of a job killed": (4, self._kill_job),
-            "scheduler killed": (1, self._kill_scheduler),
-            "database restarted": (2, lambda: self._restart("fast")),
-            "database crashed": (1, lambda: self._restart("immediate")),
         }
+        if shared is not None:
+            self._cluster, self._database = shared
+            self._choices |= {
+                "worker killed": (4, self._kill_worker),
+                "scheduler killed": (1, self._kill_scheduler),
+                "database restarted": (2, lambda: self._restart("fast")),
+                "database crashed": (1, lambda: self._restart("immediate")),
+            }
 
     def run(self, heard: Heard, until: float) -> None:
         names, weights = list(self._choices), [weight for weight, _ in self._choices.values()]
@@ -211,8 +214,11 @@ class Faults:
     def _kill_job(self) -> None:
         """Kill a process of a job, or one that waits for a job: each leads a group."""
         found = [pid for pid, leads in self._servers[0].processes().items() if leads]
-        mine = [each.pid for each in [*self._cluster.workers, self._cluster.scheduler] if each]
-        if left := sorted(set(found) - {*mine, *(each.pid for each in self._servers)}):
+        mine = [each.pid for each in self._servers]
+        if "worker killed" in self._choices:
+            dask = [*self._cluster.workers, self._cluster.scheduler]
+            mine += [each.pid for each in dask if each]
+        if left := sorted(set(found) - {*mine}):
             with suppress(ProcessLookupError):
                 os.kill(self._draw.choice(left), signal.SIGKILL)
 
@@ -230,14 +236,19 @@ class Faults:
         self._database.start()
 
 
-def run(folder: Path, minutes: float, clients: int, seed: int) -> bool:
+def run(folder: Path, minutes: float, clients: int, seed: int, *, is_sqlite: bool) -> bool:
     """Have it happen; print what came of it, and tell whether that is as it should be."""
     asked, heard = wishes(_REQUESTS, seed), Heard()
     data = folder / "data"
     data.mkdir()
-    with postgres.running() as database, dask_cluster(data, WORKERS) as cluster:
-        url = database.make()
-        settings = {"INTERLACE_DATABASE_URL": url, "INTERLACE_SCHEDULER": cluster.address}
+    with ExitStack() as stack:
+        shared, settings = None, {"INTERLACE_DATABASE_URL": f"sqlite:///{data / 'it.db'}"}
+        if not is_sqlite:
+            database = stack.enter_context(postgres.running())
+            cluster = stack.enter_context(dask_cluster(data, WORKERS))
+            shared, settings = (cluster, database), {"INTERLACE_SCHEDULER": cluster.address}
+            settings["INTERLACE_DATABASE_URL"] = database.make()
+        url = settings["INTERLACE_DATABASE_URL"]
         servers = [Shared(data, **settings) for _ in range(2)]
         for server in servers:
             server.start()
@@ -246,7 +257,7 @@ def run(folder: Path, minutes: float, clients: int, seed: int) -> bool:
                 time.sleep(0.1)
             until = time.monotonic() + 60 * minutes
             breaking = threading.Thread(
-                target=Faults(servers, cluster, database, seed).run, args=(heard, until)
+                target=Faults(servers, shared, seed).run, args=(heard, until)
             )
             breaking.start()
             with ThreadPoolExecutor(clients) as pool:
@@ -353,11 +364,12 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=60)
     parser.add_argument("--clients", type=int, default=6)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--sqlite", action="store_true")
     given = parser.parse_args()
-    if why := postgres.missing():
+    if not given.sqlite and (why := postgres.missing()):
         sys.exit(why)
     with tempfile.TemporaryDirectory() as name:
-        if not run(Path(name), given.minutes, given.clients, given.seed):
+        if not run(Path(name), given.minutes, given.clients, given.seed, is_sqlite=given.sqlite):
             sys.exit("Not as it should be.")
 
 

@@ -1,9 +1,10 @@
 """Clients that reconnect and send what is dear to parse: how long others wait, what it takes.
 
-Run it with ``python -m tests.benchmarks.chunks [--connections 18] [--seconds 20] [attack ...]``. A
-server that requires keys is attacked without one, by a process of many threads that each send,
-read the answer, and connect again. Meanwhile a client with a key asks for the status of a job, and
-submits small plans. Prints times as it saw them, and the CPU time of the server itself.
+Run it with ``python -m tests.benchmarks.chunks [--connections 18] [--seconds 20] [--unlimited]
+[attack ...]``. A server that requires keys is attacked without one, by a process of many threads
+that each send, read the answer, and connect again; unlimited, it lets an address ask what it will.
+Meanwhile a client with a key asks for the status of a job, and submits small plans. Prints times as
+it saw them, and the CPU time of the server itself.
 """
 
 import argparse
@@ -148,6 +149,7 @@ def main() -> None:
     parser.add_argument("attacks", nargs="*", default=list(ATTACKS))
     parser.add_argument("--connections", type=int, default=18)
     parser.add_argument("--seconds", type=float, default=20.0)
+    parser.add_argument("--unlimited", action="store_true")
     parser.add_argument("--port", type=int)
     how = parser.parse_args()
     if how.port:
@@ -156,7 +158,10 @@ def main() -> None:
         store = Store(Settings(data_dir=Path(folder)))
         key, _ = make(store, "them", "read", "submit")
         store.close()
-        with running(Path(folder), INTERLACE_REQUIRE_KEYS="true") as service:
+        settings = {"INTERLACE_REQUIRE_KEYS": "true"}
+        if how.unlimited:
+            settings |= {"INTERLACE_ADDRESS_REQUESTS_PER_S": "0"}
+        with running(Path(folder), **settings) as service:
             url = str(service.client.base_url).rstrip("/")
             print(
                 "| attack | status p99 [ms] | submission p99 [ms] | worst [ms] | server CPU [%] |"

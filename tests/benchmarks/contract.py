@@ -1,4 +1,4 @@
-"""Schemathesis against the real server: what it answers, and what its OpenAPI document promises.
+"""Schemathesis against the real server, which wants keys: does it answer as its document says?
 
 Run it with ``python -m tests.benchmarks.contract [--cases 10000] [--seed 1]``. Schemathesis gets a
 venv of its own in a temporary directory, for it is no dependency. All phases (examples, coverage,
@@ -17,7 +17,7 @@ import venv
 from collections import Counter, defaultdict
 from pathlib import Path
 
-from tests.app.service import running
+from tests.app.keyed import keyed
 
 VERSION = "4.32.5"
 #: The longest time a call may take: the longest wait, and some more [s].
@@ -25,7 +25,7 @@ TIMEOUT_S = 75
 #: Cases that the other phases make at least, most of them coverage's; the rest is fuzzing.
 COVERAGE = 6_000
 CONFIG = """
-headers = { X-Interlace-Request = "1" }
+headers = {{ X-Interlace-Request = "1", Authorization = "Bearer {key}" }}
 
 [[operations]]  # ids that exist, and what goes with what, cannot be said in a schema
 include-method = "POST"
@@ -51,9 +51,11 @@ def _alone() -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
 
 
-def run(command: Path, folder: Path, url: str, examples: int, seed: int) -> tuple[int, int]:
+def run(
+    command: Path, folder: Path, url: str, key: str, examples: int, seed: int
+) -> tuple[int, int]:
     """Run all phases; return the exit status and the number of cases."""
-    (folder / "schemathesis.toml").write_text(CONFIG)
+    (folder / "schemathesis.toml").write_text(CONFIG.format(key=key))
     options = {
         "--checks": "all",
         "--max-examples": examples,
@@ -101,12 +103,13 @@ def main() -> None:
         folder = Path(name)
         command = install(folder / "venv")
         (folder / "data").mkdir()
-        with running(folder / "data", INTERLACE_LOG_FORMAT="json") as service:
+        with keyed(folder / "data") as server:
+            service = server.service
             url = str(service.client.base_url).rstrip("/")
             paths = service.client.get("/openapi.json").json()["paths"].values()
             operations = sum(len(path) for path in paths)
             examples = max(50, -(-(asked.cases - COVERAGE) // operations))
-            status, cases = run(command, folder, url, examples, asked.seed)
+            status, cases = run(command, folder, url, server.key("them"), examples, asked.seed)
             found = answers(service.log)
     print("\nAnswers by status, as the server logged them:")
     for operation, statuses in sorted(found.items()):

@@ -63,6 +63,14 @@ def make(
             min=1e-3, help="Seconds of solving a day.  [default: INTERLACE_QUOTA_SOLVING_S]"
         ),
     ] = None,
+    weight: Annotated[
+        float | None,
+        typer.Option(
+            min=0.01,
+            max=100,
+            help="What its jobs and calls get of the machine beside others'.  [default: 1]",
+        ),
+    ] = None,
     json_: AsJson = False,
 ) -> None:
     """Make a key and print it: it can be read nowhere again.
@@ -81,6 +89,7 @@ def make(
         "queued": max_queued,
         "stored_bytes": max_stored_bytes,
         "solving_s": max_solving_s,
+        "weight": weight,
     }
     new = NewKey(
         name=name,

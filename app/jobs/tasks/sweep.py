@@ -15,6 +15,6 @@ def run(inputs: Inputs, report: TaskFollower) -> Done:
     report.describe(problem.graph.name, problem.request.asked_s)
     tell = partial(report.progress, "cells")
     answer = sweeps.run(problem, tell, inputs.each, report.draft, inputs.kept)
-    is_whole = all(cell.lost is None for cell in answer.cells)
+    is_whole = sum(cell.lost is None for cell in answer.cells) == answer.cells_asked
     summary = {"cells": len(answer.cells)}
     return Done(answer.model_dump_json(), summary, is_repeated=is_whole)

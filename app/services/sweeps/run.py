@@ -61,7 +61,8 @@ def run(
     this one may take them (``kept``), whenever there is one more, before ``progress`` is told of
     it; any thread may call that, at any time. What is kept is not computed again.
 
-    A cell whose process died each time has no times, and says why.
+    A cell whose process died each time has no times, and says why. When the cells take longer than
+    the request's limit, those that are done are the answer.
 
     ``progress`` is told how many cells are done, and how many there are; it may raise to give up.
     Of a small graph the first cells are computed in this thread, where the time limit ends a cell
@@ -73,7 +74,7 @@ def run(
         With all faults that :func:`app.services.sweeps.faults.sweep_faults` finds, when a change
         cannot be made, or when the graph cannot have a barrier.
     TimeLimit
-        When the cells take longer than the request's limit.
+        When no cell is done within the request's limit.
     WorkerDied
         When no cell can be computed: its processes die each time.
     """
@@ -81,22 +82,13 @@ def run(
     changed = what_if(problem.graph, request.changes, "changes")
     asked = _asked(problem if changed is None else replace(problem, graph=changed))
 
-    def tell(done: int, many: int) -> None:
-        if progress:
-            progress(done, many)
-        if done < many and time.perf_counter() - began > request.sweep_limit_s:
-            raise TimeLimit(
-                f"Sweep: {done:,} of {many:,} cells were done when the limit of "
-                f"{request.sweep_limit_s:g} s was reached. Nothing is kept; ask for fewer cells or "
-                f"policies, or for a longer sweep_limit_s (at most {MAX_SWEEP_LIMIT_S:,})."
-            )
-
     done, lost = kept_cells(kept, len(asked.points)), dict[int, LostItem]()
     left = [place for place in range(len(asked.points)) if place not in done]
     before = len(done)
 
-    def answer() -> SweepAnswer:
-        return _answer(problem, asked, done.copy(), lost.copy(), time.perf_counter() - began)
+    def answer(cut: str = "") -> SweepAnswer:
+        runtime_s = time.perf_counter() - began
+        return _answer(problem, asked, done.copy(), lost.copy(), runtime_s, cut)
 
     def keep(at: int, cell: Cell | LostItem) -> None:
         if isinstance(cell, LostItem):
@@ -106,14 +98,32 @@ def run(
         if draft and done:
             draft(lambda: answer().model_dump_json(), lambda: written(done.copy()))
 
-    def tell_all(some: int, _: int) -> None:
-        tell(before + some, len(asked.points))
+    def tell(some: int, _: int) -> None:
+        if progress:
+            progress(before + some, len(asked.points))
+        _check_time(request, before + some, len(asked.points), time.perf_counter() - began)
 
     short_s = SHORT_S if len(problem.graph.ops) <= _SMALL else 0
-    each(asked.work, [asked.points[place] for place in left], tell_all, keep=keep, short_s=short_s)
+    points = [asked.points[place] for place in left]
+    try:
+        each(asked.work, points, tell, keep=keep, short_s=short_s)
+    except TimeLimit as error:
+        if not done:
+            raise
+        return answer(str(error))
     if lost and not done:
         raise died(next(iter(lost.values())))
     return answer()
+
+
+def _check_time(request: SweepRequest, done: int, many: int, seconds: float) -> None:
+    """Raise TimeLimit when some are not done in time."""
+    if done < many and seconds > request.sweep_limit_s:
+        raise TimeLimit(
+            f"Sweep: {done:,} of {many:,} cells were done when the limit of "
+            f"{request.sweep_limit_s:g} s was reached; ask for fewer cells or policies, or for a "
+            f"longer sweep_limit_s (at most {MAX_SWEEP_LIMIT_S:,})."
+        )
 
 
 class _Asked(NamedTuple):
@@ -159,8 +169,9 @@ def _answer(
     done: Mapping[int, Cell],
     lost: Mapping[int, LostItem],
     runtime_s: float,
+    why: str,
 ) -> SweepAnswer:
-    """Answer with all cells, or with those that are done: then no knee is known."""
+    """Answer with all cells, or with those that are done: then no knee is known, and ``why``."""
     request, labels, many = problem.request, asked.labels, len(asked.points)
     places = sorted(done)
     cells: Sequence[Cell] = [done[place] for place in places]
@@ -178,15 +189,15 @@ def _answer(
     )
     answered = [_cell_answer(cell, labels) for cell in cells]
     rows = dict(zip(places, answered, strict=True))
-    for place, why in lost.items():
-        rows[place] = lost_cell(asked.points[place], str(why), answered[0])
+    for place, item in lost.items():
+        rows[place] = lost_cell(asked.points[place], str(item), answered[0])
     shown = [rows[place] for place in sorted(rows)]
     cut = f"Cut short: {len(rows):,} of {many:,} cells are done, and no knee is known."
     is_moved = len(request.points()) > 1 or not programs
     return SweepAnswer(
         name=problem.graph.name,
         summary=[
-            *([] if len(rows) == many else [cut]),
+            *([] if len(rows) == many else [cut, *([why] if why else [])]),
             *lost_summary(lost, many),
             *_searches_cut(cells),
             *(f"With ops changed: {change.said()}." for change in request.changes),
