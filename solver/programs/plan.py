@@ -11,6 +11,7 @@ from solver.evidence.evidence import Evidence, evidence_of, is_measured
 from solver.fusion.few_launches import launch_tolerance_faults
 from solver.limits import MAX_BYTES
 from solver.programs.bounds.bound import lower_bound
+from solver.programs.check import memory_faults
 from solver.programs.exact.explore import explore
 from solver.programs.execute import ProgramRun, execute
 from solver.programs.policies import POLICIES, program_of
@@ -21,6 +22,7 @@ from solver.programs.search.changes import UndoableDraft
 from solver.programs.search.few_launches import with_few_launches
 from solver.programs.search.flat import Flat, is_one_stream
 from solver.programs.search.late import put_off
+from solver.programs.search.late_waits import wait_late
 from solver.programs.search.search import ProgramSearch
 from solver.watchdog import TIME_LIMIT_S, Watchdog
 
@@ -122,6 +124,8 @@ def plan(
         program, run = _fewest(problem, program, run, options.launch_tolerance)
     if options.margin_us is not None and is_one_stream(problem):
         program, run = _later(problem, program, run, options.margin_us)
+    if problem.limits.memory_bytes is not None and is_one_stream(problem):
+        program, run = _late_waits(problem, program, run)
     baselines = tuple(
         baseline_of(
             name,
@@ -206,6 +210,16 @@ def _later(
     after = execute(problem, other)
     is_better = after.iteration_time <= run.iteration_time and after.peak_bytes <= run.peak_bytes
     return (other, after) if is_better else (program, run)
+
+
+def _late_waits(
+    problem: ProgramProblem, program: Program, run: ProgramRun
+) -> tuple[Program, ProgramRun]:
+    """Put waits off within the limit of memory, unless that takes longer."""
+    other = wait_late(Flat(problem), program)
+    after = execute(problem, other)
+    is_longer = after.iteration_time > run.iteration_time
+    return (program, run) if is_longer or any(memory_faults(problem, after)) else (other, after)
 
 
 def _option_faults(options: ProgramOptions) -> Iterator[Fault]:

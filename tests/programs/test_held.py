@@ -9,6 +9,7 @@ import pytest
 from solver.costs import alike
 from solver.costs.functions.affine import Affine
 from solver.graph import Buffer, Op, build
+from solver.programs.check import memory_faults, program_faults
 from solver.programs.execute import execute
 from solver.programs.explanation.sentences import held_to_waits
 from solver.programs.policies import POLICIES
@@ -17,6 +18,7 @@ from solver.programs.program import HostStep, Program, with_waits
 from solver.programs.result import Executed
 from solver.programs.search.draft import ProgramDraft
 from solver.programs.search.flat import Flat, is_one_stream
+from solver.programs.search.late_waits import wait_late
 from tests.programs.drawn import drawn
 from tests.programs.exact import by_hand, optima
 from tests.programs.small import small
@@ -165,6 +167,41 @@ def test_what_was_sent_is_waited_for_at_once_where_memory_is_short(seed):
     (time, peak), (tight_time, tight_peak) = figures
     assert tight_time == time
     assert tight_peak <= peak
+
+
+@pytest.mark.parametrize("seed", range(cases(300, 40)))
+def test_waits_are_put_off_within_the_limit_at_no_cost_of_time(seed):
+    """No program is longer or above the limit, no wait comes earlier, and launches stay."""
+    problem = small(seed, ops=16, collectives=6, memory=False)
+    program = random_program(problem, random.Random(seed))
+    before = execute(problem, program)
+    for more in (0, 8, 1_000):
+        limits = replace(problem.limits, memory_bytes=before.peak_bytes + more)
+        tight = replace(problem, limits=limits)
+        later = wait_late(Flat(tight), program)
+        after = execute(tight, later)
+        assert list(program_faults(tight, later)) == []
+        assert list(memory_faults(tight, after)) == []
+        assert after.iteration_time <= before.iteration_time * (1 + 1e-12)
+        assert places(later) >= places(program)
+        if more == 1_000:  # all that there is
+            order = [step for step in program.steps if step.do in {"compute", "launch"}]
+            assert said(later) == said(with_waits(problem, program.buckets, order))
+
+
+def places(program):
+    """How many ops of compute stand before all waits, in all."""
+    computed, found = 0, 0
+    for do, _ in program.steps:
+        computed += do == "compute"
+        found += computed * (do == "wait")
+    return found
+
+
+def said(program):
+    """The steps by ops, whatever the buckets are called."""
+    buckets = program.buckets
+    return [(do, what if do == "compute" else buckets[what]) for do, what in program.steps]
 
 
 def is_prompt(program, spans):

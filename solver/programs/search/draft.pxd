@@ -12,7 +12,7 @@ cdef class ProgramDraft:
     cdef int[::1] waited, left, queue, queued, begun, ended, asked
     cdef double[::1] free_at
     cdef int asked_count, oldest
-    cdef readonly bint is_prompt
+    cdef public bint is_prompt
     cdef int[::1] over, prompt, prompt_at
     cdef int prompt_count
     cdef long long under_way

@@ -139,7 +139,10 @@ export function summary(host, body) {
       ],
       ["Limited by", body.limited_by ? (LIMITS[body.limited_by] ?? body.limited_by) : null],
       ["Policy", body.policy?.policy],
-      ["Most memory", body.peak_bytes ? [bytes(body.peak_bytes), HELD_TO[body.memory?.inputs_held] ?? null] : null],
+      [
+        "Most memory",
+        body.peak_bytes ? [bytes(body.peak_bytes), HELD_TO[body.memory?.inputs_held] ?? null] : null,
+      ],
       ["Launches", number(body.schedule.parts.length, 12)],
     ]),
     body.warnings?.length
