@@ -1,5 +1,6 @@
 """What a program gains over the compiler's schedule, under the same limits and the same doubts."""
 
+import random
 from dataclasses import replace
 
 import pytest
@@ -7,14 +8,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from solver.evidence.doubts import DOUBTS, doubted_graph, doubted_network
-from solver.graph import build
+from solver.graph import COMPUTE, build
 from solver.programs.execute import execute
 from solver.programs.headline import program_comparison, program_headline
 from solver.programs.plan import ProgramOptions, plan
 from solver.programs.policies import POLICIES, program_of
 from solver.programs.policies.inductor import inductor
 from solver.programs.problem import ProgramLimits
+from solver.programs.xla.form import default_form, fastest_form
 from solver.units import slack
+from tests.programs.drawn import drawn
 from tests.programs.shared import FOLDER, PYTORCH, load
 from tests.programs.small import small
 from tests.sampling import cases
@@ -74,6 +77,36 @@ def test_names_of_xla_are_compared_with_its_scheduler():
     assert (gain.over, gain.runtime) == ("xla_lhs", "XLA: interlace export --format xla")
     assert gain.today_us == execute(planned.problem, theirs).iteration_time
     assert (gain.today_peak_bytes, gain.plan_peak_bytes) == (None, None)  # no buffers
+
+
+def of_xla(problem):
+    """Return a problem as XLA's text would be read; all it sends are all-to-alls."""
+    ops = [
+        op._replace(stream="xla")
+        if op.stream
+        else op._replace(kind=op.kind if op.kind == COMPUTE else "all_to_all")
+        for op in problem.graph.ops
+    ]
+    graph = build("xla", ops, problem.graph.buffers, ("xla",))
+    return replace(problem, graph=graph)
+
+
+@pytest.mark.parametrize(
+    ("seed", "is_reached"), [(56, False), (1, True)], ids=["unreachable", "reached"]
+)
+def test_of_a_program_of_xla_the_form_counts(seed, is_reached):
+    problem = of_xla(drawn(random.Random(seed), 10, 10))
+    planned = plan(problem, ProgramOptions(baselines=()))
+    (gain,) = program_headline(planned).gains
+    form, default = fastest_form(problem, planned.program), default_form(problem)
+    assert gain.today_us == default.run.iteration_time
+    assert form.run.iteration_time <= default.run.iteration_time
+    if is_reached:
+        assert gain.verdict != "unreachable"
+        assert gain.plan_us == form.run.iteration_time
+    else:
+        assert (gain.verdict, gain.plan_us) == ("unreachable", planned.run.iteration_time)
+        assert f"XLA takes {form.run.iteration_time / 1e3:,.3f} ms" in gain.why
 
 
 def test_memory_is_said_where_it_differs():
