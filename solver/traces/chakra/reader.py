@@ -165,10 +165,7 @@ def _ops(
 ) -> tuple[list[tuple[ChakraNode, Op]], tuple[str, ...]]:
     """Make the ops, in the order of launches, and say what that order was taken to mean."""
     index = {node.id: i for i, node in enumerate(inside)}
-    preds = tuple(
-        tuple(dict.fromkeys(index[j] for j in node.after if j in index and j != node.id))
-        for node in inside
-    )
+    preds = [_placed(node, index) for node in inside]
     succs, order = order_nodes(preds)
     if len(order) < len(inside):
         raise InvalidTrace([_cycle(inside, short_cycle(preds, succs, order))])
@@ -192,6 +189,14 @@ def _ops(
             op = Op(name, COMPUTE, 0.0, None, before)
         ops.append((node, op))
     return ops, (_RELEASED, _CONSUMED) if by_launch else ()
+
+
+def _placed(node: ChakraNode, index: Mapping[int, int]) -> tuple[int, ...]:
+    """Return the places of the nodes that one comes after, without repeats and itself."""
+    if not node.after:
+        return ()
+    found = [index[j] for j in node.after if j in index and j != node.id]
+    return tuple(found if len(found) < 2 else dict.fromkeys(found))  # noqa: PLR2004
 
 
 def _is_launch_order(
@@ -274,8 +279,9 @@ def _repairs(inside: Sequence[ChakraNode], known: Collection[int]) -> Iterator[s
     for field, ids in (("data_deps", "after"), ("ctrl_deps", "outer")):
         dangling = own = 0
         for node in inside:
-            dangling += sum(j not in known for j in getattr(node, ids))
-            own += sum(j == node.id for j in getattr(node, ids))
+            for j in getattr(node, ids):
+                dangling += j not in known
+                own += j == node.id
         if dangling:
             yield f"{dangling} {field} name nodes that the file does not have: left out"
         if own:
