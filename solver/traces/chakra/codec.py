@@ -124,11 +124,9 @@ def attributes(message: Any, names: Container[str]) -> dict[str, Any]:
 
 def has_more(content: bytes, most: int) -> bool:
     """Tell whether a file has more than so many nodes; O(most), no message is looked into."""
-    count = 0
     with suppress(EOFError, ValueError):
-        for count, _ in enumerate(islice(spans(content), most + 2)):
-            pass
-    return count > most
+        return next(islice(spans(content), most + 1, None), None) is not None
+    return False
 
 
 def spans(content: bytes) -> Iterator[tuple[int, int]]:
@@ -217,23 +215,17 @@ def decode(content: bytes) -> Iterator[Any]:
     from google.protobuf.message import DecodeError  # noqa: PLC0415
 
     kinds = _messages()
-    parse, place = kinds["GlobalMetadata"].FromString, -1
+    parse, place = kinds["GlobalMetadata"].FromString, 0
     try:
-        for place, (begin, end) in enumerate(spans(content)):
+        for begin, end in spans(content):
             yield parse(content[begin:end])
-            parse = kinds["Node"].FromString
+            parse, place = kinds["Node"].FromString, place + 1
     except EOFError as error:
-        detail = f"Message {place + 1} {error}: cut short?"
-        raise InvalidTrace([Fault(f"/{place + 1}", FaultCode.TRUNCATED, detail)]) from None
-    except ValueError:
-        raise _no_message(place + 1) from None
-    except DecodeError:
-        raise _no_message(place) from None
-
-
-def _no_message(place: int) -> InvalidTrace:
-    detail = f"Message {place} is not a Chakra {'node' if place else 'metadata'}."
-    return InvalidTrace([Fault(f"/{place}", FaultCode.WRONG_FORMAT, detail)])
+        detail = f"Message {place} {error}: cut short?"
+        raise InvalidTrace([Fault(f"/{place}", FaultCode.TRUNCATED, detail)]) from None
+    except (DecodeError, ValueError):
+        detail = f"Message {place} is not a Chakra {'node' if place else 'metadata'}."
+        raise InvalidTrace([Fault(f"/{place}", FaultCode.WRONG_FORMAT, detail)]) from None
 
 
 def encode(messages: Iterable[Any]) -> bytes:

@@ -170,11 +170,12 @@ def _ops(
     if len(order) < len(inside):
         raise InvalidTrace([_cycle(inside, short_cycle(preds, succs, order))])
     stays = {index[number] for number in staying}
-    after = {i: list(above) for i, above in contract(preds, order, stays).items()}
+    after = contract(preds, order, stays)
+    del index, preds, succs, order  # they are as large as the nodes
     sends = {i for i in stays if inside[i].type == COLLECTIVE_NODE}
     by_launch = _is_launch_order(inside, after, stays, sends)
     if by_launch:
-        _join_launches(inside, after, stays, sends)
+        after = _joined_launches(inside, after, stays, sends)
     names = _names([inside[i] for i in after])
     ops: list[tuple[ChakraNode, Op]] = []
     for i, above in after.items():
@@ -201,7 +202,7 @@ def _placed(node: ChakraNode, index: Mapping[int, int]) -> tuple[int, ...]:
 
 def _is_launch_order(
     inside: Sequence[ChakraNode],
-    after: Mapping[int, list[int]],
+    after: Mapping[int, Sequence[int]],
     stays: Collection[int],
     sends: Collection[int],
 ) -> bool:
@@ -214,13 +215,14 @@ def _is_launch_order(
     )
 
 
-def _join_launches(
+def _joined_launches(
     inside: Sequence[ChakraNode],
-    after: Mapping[int, list[int]],
+    above: Mapping[int, Sequence[int]],
     stays: Collection[int],
     sends: Collection[int],
-) -> None:
+) -> Mapping[int, Sequence[int]]:
     """Join compute and collectives by the order of their launches, each stream once."""
+    after = {i: list(before) for i, before in above.items()}
     launched = [i for i in after if i in stays]
     streams = {inside[i].stream for i in launched if i not in sends}
     if len(streams) * len(sends) > MAX_LAUNCH_EDGES:
@@ -236,6 +238,7 @@ def _join_launches(
     first = {inside[i].stream: i for i in reversed(launched[last + 1 :])}
     for i in first.values():
         after[i].extend(sorted(sends))
+    return after
 
 
 def _names(nodes: Sequence[ChakraNode]) -> dict[int, str]:
