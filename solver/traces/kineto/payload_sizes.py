@@ -55,7 +55,7 @@ def _names(collective: RecordedCollective) -> Iterator[str | None]:
     yield _collective(collective.kernel)
     yield _collective(collective.record)
     for event in (collective.call, collective.note, collective.kernel):
-        yield event and event.name
+        yield event.name if event else None
 
 
 def is_between_stages(collective: RecordedCollective) -> bool:
