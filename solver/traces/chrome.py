@@ -127,6 +127,8 @@ def decode_each(
     with suppress(*wrong):
         while is_list and at + _PIECE < len(content):
             end = content.rfind(b"},", at, at + _PIECE) + 1
+            if end <= at:  # an event is longer than a piece
+                break
             events = decoder.decode(b"[%b]" % content[at:end])
             yield from events
             at, count = end + 1, count + len(events)

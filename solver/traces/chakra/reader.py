@@ -170,7 +170,7 @@ def _ops(
     if len(order) < len(inside):
         raise InvalidTrace([_cycle(inside, short_cycle(preds, succs, order))])
     stays = {index[number] for number in staying}
-    after = contract(preds, order, stays)
+    after: Mapping[int, Sequence[int]] = contract(preds, order, stays)
     del index, preds, succs, order  # they are as large as the nodes
     sends = {i for i in stays if inside[i].type == COLLECTIVE_NODE}
     by_launch = _is_launch_order(inside, after, stays, sends)
