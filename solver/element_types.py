@@ -1,6 +1,7 @@
 """How many bytes an element has, by the names that frameworks give its type."""
 
 import re
+from functools import lru_cache
 from typing import Any
 
 _BYTES = {
@@ -16,6 +17,9 @@ _WIDTHS = {name: size for size, names in _BYTES.items() for name in names.split(
 
 def width_of(dtype: Any) -> int | None:
     """Return the bytes of one element: of ``c10::Half``, ``long int``, ``float32``; else None."""
-    if not isinstance(dtype, str):
-        return None
+    return _width(dtype) if isinstance(dtype, str) else None
+
+
+@lru_cache(maxsize=4_096)
+def _width(dtype: str) -> int | None:
     return _WIDTHS.get(re.sub(r"[^a-z0-9]", "", dtype.lower().removeprefix("c10::")))

@@ -85,6 +85,8 @@ MAX_UNSOUND = 16
 MAX_UNSOUND_CHARACTERS = 1_000
 #: Most tasks of a session's timeline.
 MAX_TASKS = 256
+#: Most nodes of a Chakra trace: no graph has more ops.
+MAX_CHAKRA_NODES = 1_000_000
 #: Most edges that the launches of a Chakra trace add between collectives and streams.
 MAX_LAUNCH_EDGES = 2_000_000
 #: Most files that an export writes.

@@ -266,6 +266,28 @@ def nsys(job: Job) -> list[bytes]:
     return [export.bytes]
 
 
+def flight_recorder(job: Job) -> list[bytes]:
+    """A dump of one rank: its launches alone."""
+    group = {"name": "0", "desc": "default_pg", "ranks": str(list(range(job.workers)))}
+    entries = [
+        {
+            "record_id": i,
+            "collective_seq_id": i,
+            "process_group": ["0", "default_pg"],
+            "profiling_name": "nccl:all_reduce",
+            "time_created_ns": (one.ready + 1) * 1000,
+            "time_discovered_started_ns": one.begin * 1000,
+            "time_discovered_completed_ns": one.end * 1000,
+            "input_sizes": [[one.size // 4]],
+            "input_dtypes": ["Float"],
+            "state": "completed",
+        }
+        for i, one in enumerate(one for _, layers, _ in run(job) for one in layers)
+    ]
+    dump = {"version": "2.10", "pg_config": {"0": group}, "rank": 0, "world_size": job.workers}
+    return [json.dumps({**dump, "entries": entries}).encode()]
+
+
 #: A writer of files for each format.
 WRITERS: dict[str, Callable[[Job], list[bytes]]] = {
     "kineto": kineto,
@@ -285,3 +307,5 @@ MORE_WRITERS: dict[str, Callable[[Job], list[bytes]]] = {
     "flexflow": flexflow,
     "schedule_simulator": schedule_simulator,
 }
+#: All of them, and that of a format that tells of launches alone.
+ALL_WRITERS = {**WRITERS, **MORE_WRITERS, "flight_recorder": flight_recorder}

@@ -90,7 +90,7 @@ def own_cluster(file: bytes) -> dict[str, Any] | None:
     InvalidRequest
         With all faults of the cluster.
     """
-    raw = _object(unpacked_files([file], MAX_UNPACKED_BYTES).contents[0])
+    raw = _object(recordings(unpacked_files([file], MAX_UNPACKED_BYTES)).contents[0])
     if is_compiled(raw):
         raw = compiled_request(raw)
     cluster: dict[str, Any] | None = raw.get("cluster") if "graph" in raw else None
@@ -101,13 +101,18 @@ def own_cluster(file: bytes) -> dict[str, Any] | None:
 
 def _object(content: bytes) -> dict[str, Any]:
     """Return a JSON object; an empty one for whatever else."""
-    if not content.lstrip().startswith(b"{") or b'"ops"' not in content:
+    if not _may_be_own(content):
         return {}
     try:
         found = read_json(content)
     except Refusal:
         return {}
     return found if isinstance(found, dict) else {}
+
+
+def _may_be_own(content: bytes) -> bool:
+    """Tell whether a file may be one written for Interlace, without reading it."""
+    return content.lstrip().startswith(b"{") and b'"ops"' in content
 
 
 #: The most of what the work of a reader grows with, and what to count for it.
@@ -156,7 +161,7 @@ def read_unpacked(files: UnpackedFiles, form: str | None, options: TraceOptions)
     InvalidTrace, InvalidRequest
         As there.
     """
-    files = _recordings(files)
+    files = recordings(files)
     names = dict(zip(files.contents, files.names, strict=True))
     plain = list(names)  # a file given twice is one
     own = read_own(plain[0], options) if form is None and len(plain) == 1 else None
@@ -164,7 +169,7 @@ def read_unpacked(files: UnpackedFiles, form: str | None, options: TraceOptions)
         refuse_cut(files)
         if options.device is not None:
             raise InvalidRequest([_no_device_of(FORMAT)])
-        return own
+        return replace(own, report=_with_files_said(own.report, files, len(plain)))
     for content in plain if form is None else ():
         refuse_cost_model_in(content)
     from solver.traces import FORMATS, detect  # noqa: PLC0415 - takes time
@@ -191,16 +196,19 @@ def _no_device_of(form: str) -> Fault:
     return Fault("/query/device", FaultCode.EXTRA_FIELD, detail)
 
 
-def _recordings(files: UnpackedFiles) -> UnpackedFiles:
-    """Leave out what an archive has beside recordings, as a README, and say so."""
+def recordings(files: UnpackedFiles) -> UnpackedFiles:
+    """Leave out what an archive has beside recordings or a graph, as a README, and say so."""
     if len(files.contents) == 1 or not any(files.names):
         return files
     from solver.traces.readers import formats_of, is_aside  # noqa: PLC0415 - takes time
 
-    told = formats_of(files.contents)
+    told = [
+        form is not None or _may_be_own(content)
+        for content, form in zip(files.contents, formats_of(files.contents), strict=True)
+    ]
     is_kept = [
-        form is not None or name is None or not is_aside(content)
-        for content, name, form in zip(files.contents, files.names, told, strict=True)
+        is_told or name is None or not is_aside(content)
+        for content, name, is_told in zip(files.contents, files.names, told, strict=True)
     ]
     if not any(told) or all(is_kept):
         return files

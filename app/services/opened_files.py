@@ -15,6 +15,7 @@ from app.reading.traces import (
     parameters_of,
     read_unpacked,
     recognised,
+    recordings,
     refuse_cut,
     report_of,
 )
@@ -68,7 +69,7 @@ def opened(
     NotJson, DuplicateKey, InvalidRequest, InvalidTrace
         When they are neither.
     """
-    files = unpacked_files(contents, MAX_UNPACKED_BYTES)
+    files = recordings(unpacked_files(contents, MAX_UNPACKED_BYTES))
     content = files.contents[0].removeprefix(BOM_UTF8)
     is_own = _OWN.match(content) is not None
     if len(files.contents) > 1 or not (is_own or recognised(content) is None):

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from operator import itemgetter
 from typing import NamedTuple
 
 import numpy as np
@@ -119,36 +118,39 @@ def table_of(arrivals: Sequence[Arrival]) -> ArrivalTable:
     -----
     O(n log n) for n arrivals.
     """
-    rows = sorted(arrivals, key=itemgetter(0, 8, 9, 2))
-    rank = np.array([one.rank for one in rows], dtype=np.int64)
-    start = np.array([one.start for one in rows], dtype=np.float64)
-    end = np.array([one.end for one in rows], dtype=np.float64)
-    waited = _last_ends(rank, start, end).tolist()
-    stated = [w if one.since is None else one.since for one, w in zip(rows, waited, strict=True)]
-    since = np.array(stated, dtype=np.float64)
+    alphabetic = {op: i for i, op in enumerate(sorted({one.op for one in arrivals}))}
+    ops = np.fromiter((alphabetic[one.op] for one in arrivals), np.int64, len(arrivals))
+    rank = np.fromiter((one.rank for one in arrivals), np.int64, len(arrivals))
+    start = np.fromiter((one.start for one in arrivals), np.float64, len(arrivals))
+    end = np.fromiter((one.end for one in arrivals), np.float64, len(arrivals))
+    order = np.lexsort((ops, end, start, rank))
+    rank, start, end = rank[order], start[order], end[order]
+    rows = [arrivals[i] for i in map(int, order)]
+    stated = (np.inf if one.since is None else one.since for one in rows)
+    since = np.fromiter(stated, np.float64, len(rows))
+    since = np.where(np.isposinf(since), _last_ends(rank, start, end), since)
     names: dict[tuple[str, int], int] = {}
-    which = [names.setdefault((one.group, one.number), len(names)) for one in rows]
+    numbers = (names.setdefault((one.group, one.number), len(names)) for one in rows)
+    which = np.fromiter(numbers, np.int64, len(rows))
     ranks, position = np.unique(rank, return_inverse=True)
-    parts = np.unique(np.array(which, dtype=np.int64) * max(len(ranks), 1) + position)
-    shared = (np.bincount(parts // max(len(ranks), 1), minlength=len(names)) > 1).tolist()
-    kept = [i for i, name in enumerate(which) if shared[name]]
+    parts = np.unique(which * max(len(ranks), 1) + position)
+    shared = np.bincount(parts // max(len(ranks), 1), minlength=len(names)) > 1
+    kept = np.flatnonzero(shared[which])
     slots: dict[tuple[int, str], int] = {}
-    slot = [slots.setdefault((rows[i].step, rows[i].op), len(slots)) for i in kept]
-    firsts: dict[int, int] = {}
-    for i in kept:
-        firsts.setdefault(which[i], i)
-    numbers = {name: number for number, name in enumerate(firsts)}
+    places = (slots.setdefault((rows[i].step, rows[i].op), len(slots)) for i in map(int, kept))
+    slot = np.fromiter(places, np.int64, len(kept))
+    _, firsts, collective = np.unique(which[kept], return_index=True, return_inverse=True)
     ranks, position = np.unique(rank[kept], return_inverse=True)
     return ArrivalTable(
         tuple(ranks.tolist()),
         tuple(slots),
         tuple(
             Launched(one.step, one.op, one.channel, one.group, one.kind, one.bytes)
-            for one in map(rows.__getitem__, firsts.values())
+            for one in map(rows.__getitem__, kept[firsts].tolist())
         ),
         position.astype(np.int64),
-        np.array(slot, dtype=np.int64),
-        np.array([numbers[which[i]] for i in kept], dtype=np.int64),
+        slot,
+        collective.astype(np.int64),
         start[kept],
         end[kept],
         since[kept],

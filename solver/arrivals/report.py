@@ -110,6 +110,7 @@ def arrival_report(arrivals: Sequence[Arrival], notes: Sequence[str] = ()) -> Ar
     :mod:`solver.arrivals.noise`, nor where clocks cannot be aligned.
     """
     table = table_of(arrivals)
+    del arrivals  # they are many times as large as their table
     if not table.collectives:
         return None
     clocks = align(table)

@@ -6,7 +6,8 @@ these are not checked.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import suppress
 from typing import Any, Generic, TypeVar
 
 import msgspec
@@ -14,13 +15,15 @@ import msgspec
 from solver.codes import FaultCode
 from solver.errors import Fault, InvalidTrace
 from solver.traces.cut_files import CutFile, decoded, is_truncation
-from solver.traces.files import MARK
+from solver.traces.files import MARK, SEEN, beginning
 
 T = TypeVar("T")
 E = TypeVar("E", bound="ChromeEvent")
 
 #: Latest time [us] that is taken for one: beyond it a microsecond is lost in a float.
 _LATEST = 2.0**53
+#: So much of a list is decoded at a time [bytes].
+_PIECE = 2**22
 #: Where msgspec says that a value is wrong: an event and its field.
 _PLACE = re.compile(r"\$((?:\.\w+)?)\[(\d+)\]((?:\.[^`]+)?)`$")
 _FORM = "Chrome trace: an object with traceEvents, or a list of events"
@@ -98,6 +101,44 @@ def decode(
         raise InvalidTrace(
             [Fault(place, FaultCode.TOO_DEEP, "The JSON is nested too deeply.")]
         ) from None
+
+
+def decode_each(
+    content: bytes, place: str, decoder: msgspec.json.Decoder[list[E]]
+) -> Generator[E, None, CutFile | None]:
+    """Yield the events of a list as :func:`decode` has them, and return how it was cut off.
+
+    They are decoded piece by piece. A piece ends where an event may end: if what is before is
+    whole, it does. Where it is not, everything is decoded at once, and the rest yielded.
+
+    Raises
+    ------
+    InvalidTrace
+        As there, after the events before.
+
+    Notes
+    -----
+    O(bytes), and memory for the events of one piece.
+    """
+    content = content.removeprefix(MARK)
+    is_list = beginning(content).startswith(b"[")
+    at, count = content.find(b"[") + 1, 0
+    wrong = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+    with suppress(*wrong):
+        while is_list and at + _PIECE < len(content):
+            end = content.rfind(b"},", at, at + _PIECE) + 1
+            if end <= at:  # an event is longer than a piece
+                break
+            events = decoder.decode(b"[%b]" % content[at:end])
+            yield from events
+            at, count = end + 1, count + len(events)
+        if count and content[at : at + SEEN].lstrip().startswith(b"{"):
+            events, cut = decoded(b"[" + content[at:], decoder)
+            yield from events
+            return cut and cut._replace(events=cut.events + count)
+    events, cut = decode(content, place, decoder)
+    yield from events[count:]
+    return cut
 
 
 def fits(time: float | None) -> bool:

@@ -164,7 +164,7 @@ def _longer_than_the_step(trace: Trace) -> Iterator[str]:
     """Say which channels and streams are at work for longer than the step took."""
     if trace.graph is None or not trace.report.measured_us:
         return
-    known = {op.id: op for op in trace.graph.ops}
+    known = {op.id: op for op in trace.graph.ops if op.kind != COMPUTE}
     busy: dict[str, float] = {}
     for name, time in trace.measured:
         place = f"channel {known[name].channel}"

@@ -37,7 +37,7 @@ _ONE, _MANY = 1, 3
 #: times itself in bytes follow; or as a group, which nobody writes any more.
 _WIDTHS, _NUMBERS, _GROUP = {1: 8, 5: 4}, {0: 0, 2: 1}, 3
 #: The bytes of a number but its last are not less, and it has so many bytes at most.
-_MORE, _LONGEST = 0x80, 10
+MORE, LONGEST = 0x80, 10
 
 
 def messages(package: str, schema: Schema, choices: Mapping[str, tuple[str, ...]]) -> Any:
@@ -97,9 +97,9 @@ def number_at(content: bytes, at: int) -> tuple[int, int]:
         When it does not end.
     """
     value = 0
-    for place, byte in enumerate(content[at : at + _LONGEST]):
-        value |= byte % _MORE << 7 * place
-        if byte < _MORE:
+    for place, byte in enumerate(content[at : at + LONGEST]):
+        value |= byte % MORE << 7 * place
+        if byte < MORE:
             return value, at + place + 1
     raise EOFError
 

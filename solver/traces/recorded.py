@@ -13,7 +13,7 @@ def recorded_ops(trace: Trace) -> tuple[Op, ...]:
     """
     if trace.graph is None:
         return ()
-    known = {op.id: op for op in trace.graph.ops}
+    known = {op.id: op for op in trace.graph.ops if op.kind != COMPUTE}
     compute = [op for op in trace.graph.ops if op.kind == COMPUTE]
     ran = [
         Op(name, COMPUTE, time, None, known[name].after, stream=f"channel {known[name].channel}")

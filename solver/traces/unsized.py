@@ -108,6 +108,10 @@ def in_channel_order(ops: Sequence[Op], launches: Iterable[ChannelLaunch]) -> li
     place_of = {name: channel for channel, names in unsized.items() for name in names}
     in_order = {channel: iter(names) for channel, names in unsized.items()}
     rows = [own[next(in_order[place_of[op.id]])] if op.id in place_of else op for op in ops]
-    return [
-        op._replace(after=tuple(dict.fromkeys((*op.after, *after.get(op.id, ()))))) for op in rows
-    ]
+    return [_with_after(op, after.get(op.id, ())) for op in rows]
+
+
+def _with_after(op: Op, more: Iterable[str]) -> Op:
+    """Return an op that comes after others too; the same where nothing is new."""
+    whole = tuple(dict.fromkeys((*op.after, *more)))
+    return op if whole == op.after else op._replace(after=whole)

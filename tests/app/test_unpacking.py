@@ -2,6 +2,7 @@
 
 import gzip
 import io
+import json
 import random
 import tarfile
 import zipfile
@@ -11,8 +12,9 @@ import pytest
 
 import interlace
 from app.reading import archives
-from app.reading.traces import read_files
+from app.reading.traces import own_cluster, read_files
 from app.reading.unpacking import UnpackedFiles, unpacked_files
+from app.services.opened_files import opened, told
 from solver.errors import InvalidTrace
 from solver.traces import TraceOptions
 from tests import trace_files
@@ -216,6 +218,24 @@ def test_what_is_beside_recordings_in_an_archive_is_left_out_and_said(pack, form
         *alone.report.dropped,
     )
     assert (trace.graph, trace.report.ops) == (alone.graph, alone.report.ops)
+
+
+@pytest.mark.parametrize("pack", [tar, lambda files: tar(files, "w:gz"), zipped])
+def test_a_graph_of_our_own_may_lie_beside_a_readme(pack):
+    ops = [
+        {"id": "a", "kind": "compute", "duration_us": 5},
+        {"id": "g", "kind": "all_reduce", "bytes": 8, "after": ["a"]},
+    ]
+    cluster = {"workers": 4, "bandwidth_gbps": 10}
+    own = json.dumps({"graph": {"name": "mine", "ops": ops}, "cluster": cluster}).encode()
+    for beside in ({"README.md": b"A graph."}, {"about.json": b'{"by": "us"}'}):
+        packed = pack({**beside, "graph.json": own})
+        trace = read_files([packed], None, TraceOptions())
+        assert [op.id for op in trace.graph.ops] == ["a", "g"]
+        (name,) = beside
+        assert trace.report.dropped == (f'File "{name}" of the archive is no recording: not read.',)
+        assert own_cluster(packed) == cluster
+        assert told(opened([packed], "a.tar"))[0]["cluster"] == cluster
 
 
 @pytest.mark.parametrize("pack", [tar, lambda files: tar(files, "w:gz"), zipped])

@@ -13,13 +13,15 @@ from multiprocessing import get_context
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from tests import trace_files
-from tests.trace_files import WRITERS, Job
+from tests.trace_files import ALL_WRITERS, Job
 
 #: Layers of a step, and the most of a graph that send something: a graph has 3,000 collectives.
 LAYERS, SENDING = 30, 1_000
 #: Formats of one step or graph, which grow by their layers.
-BY_LAYERS = {"chakra", "pipedream", "dnn_partitioning", "astra_text", "tensorflow"}
+BY_LAYERS = {
+    *("chakra", "pipedream", "dnn_partitioning", "astra_text", "tensorflow"),
+    *("flexflow", "schedule_simulator"),
+}
 LONG_S, TIMES = 5.0, 6.0
 
 
@@ -34,10 +36,10 @@ def of_units(form: str, units: int) -> Job:
 def write(form: str, size: float, folder: Path) -> list[Path]:
     """Write files of about so many bytes."""
     units = 40 if form in BY_LAYERS else 10
-    made = sum(map(len, WRITERS[form](of_units(form, units))))
+    made = sum(map(len, ALL_WRITERS[form](of_units(form, units))))
     units = max(1, round(units * size / made))
     files = []
-    for i, content in enumerate(WRITERS[form](of_units(form, units))):
+    for i, content in enumerate(ALL_WRITERS[form](of_units(form, units))):
         path = folder / f"{form}.{i}"
         path.write_bytes(content)
         files.append(path)
@@ -50,7 +52,7 @@ def read(form: str, paths: list[Path]) -> tuple[float, float, str]:
     from solver.errors import InterlaceError  # noqa: PLC0415
     from solver.traces import TraceOptions  # noqa: PLC0415
 
-    small = [trace_files.WRITERS[form](Job((50, 30), (4_000, 800)))]
+    small = [ALL_WRITERS[form](Job((50, 30), (4_000, 800)))]
     read_files(small[0], None, TraceOptions("x"))
     contents = [path.read_bytes() for path in paths]
     size = sum(map(len, contents))
@@ -75,7 +77,7 @@ def apart(work: Callable[..., object], *args: object) -> object:
 def main() -> None:
     """Print a row for each format."""
     size = 1e6 * float(sys.argv[1] if len(sys.argv) > 1 else 100)
-    forms = sys.argv[2:] or list(WRITERS)
+    forms = sys.argv[2:] or list(ALL_WRITERS)
     for form in forms:
         with TemporaryDirectory() as folder:
             paths = apart(write, form, size, Path(folder))

@@ -434,6 +434,17 @@ def test_metadata_always_may_begin(parts, after):
         assert wire.may_begin(content) or not first.version
 
 
+def test_more_nodes_than_any_graph_are_refused_before_one_is_read(monkeypatch):
+    nodes = [node(i, COMP, 3) for i in range(1, 5)]
+    monkeypatch.setattr("solver.traces.chakra.nodes.MAX_CHAKRA_NODES", 4)
+    content = file(*nodes[:3], node(5, COLL, **SUM))
+    assert len(read(content).graph.ops) == 4
+    monkeypatch.setattr("solver.traces.chakra.nodes.decode", pytest.fail)
+    with pytest.raises(InvalidTrace, match="The file has more than 4 nodes") as caught:
+        read(file(*nodes, node(5, COLL, **SUM)) + b"\xff" * 20)
+    assert [fault.code for fault in caught.value.faults] == ["too_large"]
+
+
 def test_fields_and_enums_are_those_of_the_schema(shared):
     schema = (shared / "chakra" / "mlcommons+chakra" / "et_def.proto").read_text()
     for name, fields in wire._FIELDS.items():

@@ -13,7 +13,7 @@ TRACE_FORMAT = TraceFormat(
     reads="compute and collectives off the CPU, `data_deps`; costs from durations of collectives",
     assumes="order by launches where nothing else joins compute and collectives; costs, and says "
     "so first, where collectives have no durations",
-    refuses="cycles, broken messages",
+    refuses="cycles, broken messages, more than 1,000,000 nodes",
     looks_like=looks_like,
     read=read,
     counted="messages",

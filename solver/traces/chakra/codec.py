@@ -3,17 +3,18 @@
 The field numbers are those of MLCommons' schema (package ``ChakraProtoMsg``).
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
+from contextlib import suppress
 from functools import cache
 from io import BytesIO
-from itertools import count
+from itertools import islice
 from typing import Any
 
 from solver.codes import FaultCode
 from solver.errors import Fault, InvalidTrace
 from solver.graph import ALL_GATHER, ALL_REDUCE, ALL_TO_ALL, BROADCAST, REDUCE_SCATTER
 from solver.traces.cut_files import CutFile
-from solver.traces.protobuf import Schema, field_at, messages, number_at
+from solver.traces.protobuf import LONGEST, MORE, Schema, field_at, messages, number_at
 
 #: Types of node.
 COMPUTE_NODE = 4
@@ -109,35 +110,53 @@ def node(**fields: Any) -> Any:
     return _messages()["Node"](**fields)
 
 
-def attributes(message: Any) -> dict[str, Any]:
-    """Read the attributes of a message; None for a list, which nobody here reads."""
+def attributes(message: Any, names: Container[str]) -> dict[str, Any]:
+    """Read attributes of a message by name; None for a list, which nobody here reads."""
     values = {}
     for attribute in message.attr:
-        which = attribute.WhichOneof("value")
-        is_one = which is not None and which.endswith("_val")
-        values[attribute.name] = getattr(attribute, which) if is_one else None
+        name = attribute.name
+        if name in names:
+            which = attribute.WhichOneof("value")
+            is_one = which is not None and which.endswith("_val")
+            values[name] = getattr(attribute, which) if is_one else None
     return values
 
 
-class _Content(BytesIO):
-    """Bytes of a file; to the parser a message that is cut short would look like a wrong one."""
+def has_more(content: bytes, most: int) -> bool:
+    """Tell whether a file has more than so many nodes; O(most), no message is looked into."""
+    with suppress(EOFError, ValueError):
+        return next(islice(spans(content), most + 1, None), None) is not None
+    return False
 
-    def __init__(self, content: bytes) -> None:
-        super().__init__(content)
-        self._end = len(content)
 
-    def read(self, size: int | None = -1, /) -> bytes:
-        """Read so many bytes.
+def spans(content: bytes) -> Iterator[tuple[int, int]]:
+    """Yield where each message begins and ends, without its length.
 
-        Raises
-        ------
-        EOFError
-            When fewer are left; none for one, as at the end of the file, is no error.
-        """
-        left = self._end - self.tell()
-        if size is not None and size > max(left, 1):
-            raise EOFError(f"should have {size} bytes, and {left} are left")
-        return super().read(size)
+    Raises
+    ------
+    EOFError
+        At one that is cut short.
+    ValueError
+        At a length that is none.
+
+    Notes
+    -----
+    O(messages).
+    """
+    at, size = 0, len(content)
+    while at < size:
+        length, begin = content[at], at + 1
+        if length >= MORE:
+            try:
+                length, begin = number_at(content, at)
+            except EOFError:
+                if at + LONGEST <= size:
+                    raise ValueError from None
+                raise EOFError("does not end") from None
+        at = begin + length
+        if at > size:
+            raise EOFError(f"should have {length} bytes, and {size - begin} are left")
+        yield begin, at
 
 
 def may_begin(content: bytes) -> bool:
@@ -171,16 +190,15 @@ def cut_messages(content: bytes) -> CutFile | None:
     -----
     O(messages).
     """
-    at = end = messages = longest = 0
-    while at < len(content):
-        try:
-            length, begin = number_at(content, at)
-        except EOFError:
-            length, begin = 0, len(content) + 1
-        end = begin + length
-        if end > len(content):
-            break
-        at, messages, longest = end, messages + 1, max(longest, length)
+    at = messages = longest = length = 0
+    try:
+        for begin, end in spans(content):
+            at, messages, longest = end, messages + 1, max(longest, end - begin)
+    except EOFError:
+        with suppress(EOFError):
+            length, _ = number_at(content, at)
+    except ValueError:
+        return None
     is_cut = messages > 1 and at < len(content) and length <= _TIMES_LONGEST * longest
     return CutFile(content[:at], messages - 1, len(content) - at, "node") if is_cut else None
 
@@ -195,25 +213,19 @@ def decode(content: bytes) -> Iterator[Any]:
         from 0.
     """
     from google.protobuf.message import DecodeError  # noqa: PLC0415
-    from google.protobuf.proto import parse_length_prefixed  # noqa: PLC0415
 
-    source = _Content(content)
-    for place in count():  # pragma: no branch - the file ends it
-        kind, name = ("Node", "node") if place else ("GlobalMetadata", "metadata")
-        try:
-            message = parse_length_prefixed(_messages()[kind], source)
-        except EOFError as error:
-            detail = f"Message {place} {error}: cut short?"
-            raise InvalidTrace([Fault(f"/{place}", FaultCode.TRUNCATED, detail)]) from None
-        except ValueError:
-            detail = f"Message {place} does not end: cut short?"
-            raise InvalidTrace([Fault(f"/{place}", FaultCode.TRUNCATED, detail)]) from None
-        except DecodeError:
-            detail = f"Message {place} is not a Chakra {name}."
-            raise InvalidTrace([Fault(f"/{place}", FaultCode.WRONG_FORMAT, detail)]) from None
-        if message is None:
-            return
-        yield message
+    kinds = _messages()
+    parse, place = kinds["GlobalMetadata"].FromString, 0
+    try:
+        for begin, end in spans(content):
+            yield parse(content[begin:end])
+            parse, place = kinds["Node"].FromString, place + 1
+    except EOFError as error:
+        detail = f"Message {place} {error}: cut short?"
+        raise InvalidTrace([Fault(f"/{place}", FaultCode.TRUNCATED, detail)]) from None
+    except (DecodeError, ValueError):
+        detail = f"Message {place} is not a Chakra {'node' if place else 'metadata'}."
+        raise InvalidTrace([Fault(f"/{place}", FaultCode.WRONG_FORMAT, detail)]) from None
 
 
 def encode(messages: Iterable[Any]) -> bytes:

@@ -2,19 +2,23 @@
 
 from array import array
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any
+
+import msgspec
 
 from solver.codes import FaultCode
 from solver.errors import Fault, InvalidTrace
 from solver.graph import NETWORK, first_of
-from solver.limits import MAX_BYTES, MAX_DURATION_US
-from solver.traces.chakra.codec import COMPUTE_NODE, attributes, cut_messages, decode
+from solver.limits import MAX_BYTES, MAX_CHAKRA_NODES, MAX_DURATION_US
+from solver.traces.chakra.codec import COMPUTE_NODE, attributes, cut_messages, decode, has_more
 from solver.traces.cut_files import CutFile
 
 _LONGEST_NAME = 100
+#: The attributes that are read.
+_READ = {"is_cpu_op", "stream", "tid", "comm_type", "comm_size", "whole_size", "channel"}
 
 
-class ChakraNode(NamedTuple):
+class ChakraNode(msgspec.Struct, frozen=True, gc=False):
     """One node.
 
     Attributes
@@ -60,9 +64,13 @@ def nodes_of(content: bytes) -> tuple[list[ChakraNode], CutFile | None]:
     Raises
     ------
     InvalidTrace
-        A message of another format or cut short before the end, an id twice, a value out of range;
-        pointers are ``/message``, the metadata being 0.
+        More than :data:`solver.limits.MAX_CHAKRA_NODES`, before any is read; a message of another
+        format or cut short before the end, an id twice, a value out of range; pointers are
+        ``/message``, the metadata being 0.
     """
+    if has_more(content, MAX_CHAKRA_NODES):
+        detail = f"The file has more than {MAX_CHAKRA_NODES:,} nodes."
+        raise InvalidTrace([Fault("", FaultCode.TOO_LARGE, detail)])
     try:
         return _nodes(content), None
     except InvalidTrace as error:
@@ -85,23 +93,24 @@ def _nodes(content: bytes) -> list[ChakraNode]:
 
 
 def _node(place: int, message: Any) -> ChakraNode:
-    attrs = attributes(message)
+    attrs = attributes(message, _READ)
     on_cpu = attrs.get("is_cpu_op") is True
     thread = attrs.get("stream", attrs.get("tid"))
+    number, after, outer = message.id, message.data_deps, message.ctrl_deps
     return ChakraNode(
-        place=place,
-        id=message.id,
-        name=_plain(message.name) or f"node {message.id}",
-        type=message.type,
-        us=message.duration_micros,
-        after=array("Q", message.data_deps),
-        outer=array("Q", message.ctrl_deps),
-        on_cpu=on_cpu,
-        stream=None if thread is None else f"{'thread' if on_cpu else 'stream'} {thread}",
-        comm_type=_count(attrs.get("comm_type", 0)),
-        bytes=_count(attrs.get("whole_size", attrs.get("comm_size", 0))),
-        is_share="whole_size" not in attrs,
-        channel=_plain(str(attrs.get("channel", NETWORK))) or NETWORK,
+        place,
+        number,
+        _plain(message.name) or f"node {number}",
+        message.type,
+        message.duration_micros,
+        array("Q", after) if after else (),
+        array("Q", outer) if outer else (),
+        on_cpu,
+        None if thread is None else f"{'thread' if on_cpu else 'stream'} {thread}",
+        _count(attrs.get("comm_type", 0)),
+        _count(attrs.get("whole_size", attrs.get("comm_size", 0))),
+        "whole_size" not in attrs,
+        (_plain(str(attrs["channel"])) or NETWORK) if "channel" in attrs else NETWORK,
     )
 
 

@@ -165,19 +165,17 @@ def _ops(
 ) -> tuple[list[tuple[ChakraNode, Op]], tuple[str, ...]]:
     """Make the ops, in the order of launches, and say what that order was taken to mean."""
     index = {node.id: i for i, node in enumerate(inside)}
-    preds = tuple(
-        tuple(dict.fromkeys(index[j] for j in node.after if j in index and j != node.id))
-        for node in inside
-    )
+    preds = [_placed(node, index) for node in inside]
     succs, order = order_nodes(preds)
     if len(order) < len(inside):
         raise InvalidTrace([_cycle(inside, short_cycle(preds, succs, order))])
     stays = {index[number] for number in staying}
-    after = {i: list(above) for i, above in contract(preds, order, stays).items()}
+    after: Mapping[int, Sequence[int]] = contract(preds, order, stays)
+    del index, preds, succs, order  # they are as large as the nodes
     sends = {i for i in stays if inside[i].type == COLLECTIVE_NODE}
     by_launch = _is_launch_order(inside, after, stays, sends)
     if by_launch:
-        _join_launches(inside, after, stays, sends)
+        after = _joined_launches(inside, after, stays, sends)
     names = _names([inside[i] for i in after])
     ops: list[tuple[ChakraNode, Op]] = []
     for i, above in after.items():
@@ -194,9 +192,17 @@ def _ops(
     return ops, (_RELEASED, _CONSUMED) if by_launch else ()
 
 
+def _placed(node: ChakraNode, index: Mapping[int, int]) -> tuple[int, ...]:
+    """Return the places of the nodes that one comes after, without repeats and itself."""
+    if not node.after:
+        return ()
+    found = [index[j] for j in node.after if j in index and j != node.id]
+    return tuple(found if len(found) < 2 else dict.fromkeys(found))  # noqa: PLR2004
+
+
 def _is_launch_order(
     inside: Sequence[ChakraNode],
-    after: Mapping[int, list[int]],
+    after: Mapping[int, Sequence[int]],
     stays: Collection[int],
     sends: Collection[int],
 ) -> bool:
@@ -209,13 +215,14 @@ def _is_launch_order(
     )
 
 
-def _join_launches(
+def _joined_launches(
     inside: Sequence[ChakraNode],
-    after: Mapping[int, list[int]],
+    above: Mapping[int, Sequence[int]],
     stays: Collection[int],
     sends: Collection[int],
-) -> None:
+) -> Mapping[int, Sequence[int]]:
     """Join compute and collectives by the order of their launches, each stream once."""
+    after = {i: list(before) for i, before in above.items()}
     launched = [i for i in after if i in stays]
     streams = {inside[i].stream for i in launched if i not in sends}
     if len(streams) * len(sends) > MAX_LAUNCH_EDGES:
@@ -231,6 +238,7 @@ def _join_launches(
     first = {inside[i].stream: i for i in reversed(launched[last + 1 :])}
     for i in first.values():
         after[i].extend(sorted(sends))
+    return after
 
 
 def _names(nodes: Sequence[ChakraNode]) -> dict[int, str]:
@@ -274,8 +282,9 @@ def _repairs(inside: Sequence[ChakraNode], known: Collection[int]) -> Iterator[s
     for field, ids in (("data_deps", "after"), ("ctrl_deps", "outer")):
         dangling = own = 0
         for node in inside:
-            dangling += sum(j not in known for j in getattr(node, ids))
-            own += sum(j == node.id for j in getattr(node, ids))
+            for j in getattr(node, ids):
+                dangling += j not in known
+                own += j == node.id
         if dangling:
             yield f"{dangling} {field} name nodes that the file does not have: left out"
         if own:

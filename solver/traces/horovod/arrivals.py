@@ -49,7 +49,7 @@ def _arrivals(steps: Sequence[TimelineStep], *, is_overlapped: bool) -> Iterator
         place += 1 if is_next else 2  # of steps that are not next to each other none is the next
         since = (over if is_next else nan) if is_overlapped else None
         for launch in step.launches:
-            number = next(numbers)
+            number, kind, end = next(numbers), KINDS[launch.operation], launch.operated[1]
             for rank, ready in launch.ranks:
                 yield Arrival(
                     rank,
@@ -58,10 +58,10 @@ def _arrivals(steps: Sequence[TimelineStep], *, is_overlapped: bool) -> Iterator
                     NETWORK,
                     NETWORK,
                     number,
-                    KINDS[launch.operation],
+                    kind,
                     None,
                     ready,
-                    launch.operated[1],
+                    end,
                     since,
                 )
         over, expected = step.end, nan if step.next is None else step.next

@@ -6,8 +6,8 @@ cached), and then ``ALLREDUCE`` with the activities of the operation one after a
 """
 
 import re
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -16,10 +16,13 @@ from solver.element_types import width_of
 from solver.errors import Fault, InvalidTrace
 from solver.graph import first_of
 from solver.limits import MAX_BYTES
-from solver.traces.chrome import ChromeEvent, decode, fits
+from solver.traces.chrome import ChromeEvent, decode_each, fits
 from solver.traces.dimensions import elements
 from solver.traces.horovod.launches import Activity, HorovodTimeline, TensorLaunch
 from solver.traces.sentences import counted
+
+if TYPE_CHECKING:
+    from solver.traces.cut_files import CutFile
 
 CYCLE = "CYCLE_START"
 NEGOTIATE = "NEGOTIATE_"
@@ -30,6 +33,10 @@ _OPERATION = re.compile(
 )
 _DIMENSIONS = re.compile(r"\[\s*(?:[0-9]+\s*(?:,\s*[0-9]+\s*)*)?\]")
 _RANK = re.compile(r"[0-9]{1,9}")
+
+
+#: Events that have a time, and those of them that begin or end a bar.
+_TIMED, _ENDS = {"B", "E", "X", "i"}, {"B", "E"}
 
 
 class _BarArgs(msgspec.Struct, gc=False):
@@ -81,29 +88,38 @@ class _BarReader:
         self.highest_rank: int | None = None
         self.strays = 0
         self._operations: dict[str, bool] = {}  # a file has few names and shapes, each often
+        self._ranks: dict[str, int | None] = {}
         self._sizes: dict[tuple[str | None, str | None], int | None] = {}
+        self.cut: CutFile | None = None
         self._run = 0
         self._ended = True
 
     def take(self, event: _BarEvent) -> None:
         """Take an event that has its time."""
-        at = event.start
-        if event.ph == "i":
-            self.cycles += [at] if event.name == CYCLE else []
+        at, what, name = event.ts or 0.0, event.ph, event.name or ""
+        if what == "i":
+            self.cycles += [at] if name == CYCLE else []
             return
-        tensor = self.tensors.setdefault(event.pid or 0, _Tensor())
-        if event.ph == "M":
-            if event.name == "process_name" and event.args and event.args.name:
-                tensor.name = event.args.name
-        elif event.ph == "B":
-            self._begin(tensor, _Bar(event.name or "", at))
-        elif event.ph == "X":
-            rank = _RANK.fullmatch(event.name or "")
-            if tensor.open and rank:
-                tensor.open[0].ranks.setdefault(int(rank[0]), at)
-                self.highest_rank = max(self.highest_rank or 0, int(rank[0]))
-        elif event.ph == "E":
+        tensor = self.tensors.get(event.pid or 0)
+        if tensor is None:
+            tensor = self.tensors[event.pid or 0] = _Tensor()
+        if what == "X":
+            rank = self._rank_in(name) if tensor.open else None
+            if rank is not None:
+                tensor.open[0].ranks.setdefault(rank, at)
+        elif what == "B":
+            self._begin(tensor, _Bar(name, at))
+        elif what == "E":
             self._end(tensor, at, event.args)
+        elif what == "M" and name == "process_name" and event.args and event.args.name:
+            tensor.name = event.args.name
+
+    def _rank_in(self, name: str) -> int | None:
+        if name not in self._ranks:
+            rank = self._ranks[name] = int(name) if _RANK.fullmatch(name) else None
+            if rank is not None:
+                self.highest_rank = max(self.highest_rank or 0, rank)
+        return self._ranks[name]
 
     def _begin(self, tensor: _Tensor, bar: _Bar) -> None:
         if len(tensor.open) == 1 and tensor.open[0].run is None and self._operates(bar.name):
@@ -168,13 +184,11 @@ def timeline(content: bytes, place: str) -> HorovodTimeline:
     -----
     O(bytes).
     """
-    events, cut = decode(content, place, _DECODER)
-    faults = first_of(_faults(events, place))
-    if faults:
-        raise InvalidTrace(faults)
     reading = _BarReader()
-    for event in events:
-        reading.take(event)
+    events = _events(content, place, reading)
+    if faults := first_of(_faults(events, reading, place)):
+        raise InvalidTrace(faults)
+    cut = reading.cut
     is_open = cut is not None and cut.is_list_alone
     repaired = ["The list of events has no end."] if is_open else []
     left = sum(len(tensor.open) for tensor in reading.tensors.values())
@@ -190,23 +204,32 @@ def timeline(content: bytes, place: str) -> HorovodTimeline:
     )
 
 
-def _faults(events: Sequence[_BarEvent], place: str) -> Iterator[Fault]:
-    """Find events without a time, and those before the last one of their tensor."""
+def _events(content: bytes, place: str, reading: _BarReader) -> Iterator[_BarEvent]:
+    """Yield the events, and keep how the file was cut off."""
+    reading.cut = yield from decode_each(content, place, _DECODER)
+
+
+def _faults(events: Iterable[_BarEvent], reading: _BarReader, place: str) -> Iterator[Fault]:
+    """Take events, and find those without a time, and those before the last one of their tensor."""
     last: dict[int | str, float] = {}
     for i, event in enumerate(events):
-        if event.ph not in {"B", "E", "X", "i"}:
+        reading.take(event)
+        what, at = event.ph, event.ts
+        if what not in _TIMED:
             continue
-        if event.ts is None:
-            detail = f"Event {i} ({event.ph}) needs ts, its time [us]."
+        if at is None:
+            detail = f"Event {i} ({what}) needs ts, its time [us]."
             yield Fault(f"{place}/{i}/ts", FaultCode.MISSING_FIELD, detail)
-        elif not fits(event.ts):
+        elif not fits(at):
             detail = f"Event {i}: ts must be at most 2^53 us."
             yield Fault(f"{place}/{i}/ts", FaultCode.OUT_OF_RANGE, detail)
-        elif event.ph in {"B", "E"} and event.ts < last.get(event.pid or 0, event.ts):
-            detail = f"Event {i}: ts is before that of the tensor's event before it."
-            yield Fault(f"{place}/{i}/ts", FaultCode.OUT_OF_RANGE, detail)
-        elif event.ph in {"B", "E"}:
-            last[event.pid or 0] = event.ts
+        elif what in _ENDS:
+            tensor = event.pid or 0
+            if at < last.get(tensor, at):
+                detail = f"Event {i}: ts is before that of the tensor's event before it."
+                yield Fault(f"{place}/{i}/ts", FaultCode.OUT_OF_RANGE, detail)
+            else:
+                last[tensor] = at
 
 
 def _size(dtype: str | None, shape: str | None) -> int | None:

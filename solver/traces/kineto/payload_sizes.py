@@ -8,6 +8,7 @@ PyTorch 2.2 and later write kind, elements, type and group on the kernel (``Coll
 
 import math
 import re
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from solver.element_types import width_of
@@ -42,14 +43,19 @@ def kind_of(collective: RecordedCollective) -> tuple[str, bool]:
     """
     if collective.family and collective.family.kind:
         return collective.family.kind, True
-    events = (collective.call, collective.note, collective.kernel)
-    names = [_collective(collective.kernel), _collective(collective.record)]
-    names += [event.name for event in events if event]
-    for name in names:
+    for name in _names(collective):
         if kind := kind_in(name):
             return kind, True
-    plain = re.sub(r"[^a-z]", "", (names[-1] or "").lower())
+    plain = re.sub(r"[^a-z]", "", (collective.kernel.name or "").lower())
     return (ALL_TO_ALL if "sendrecv" in plain else BROADCAST), False
+
+
+def _names(collective: RecordedCollective) -> Iterator[str | None]:
+    """Yield what may name the kind, the surest first."""
+    yield _collective(collective.kernel)
+    yield _collective(collective.record)
+    for event in (collective.call, collective.note, collective.kernel):
+        yield event.name if event else None
 
 
 def is_between_stages(collective: RecordedCollective) -> bool:

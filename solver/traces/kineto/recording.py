@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import lru_cache
 from operator import attrgetter
 from typing import NamedTuple
 
@@ -159,7 +160,12 @@ def accumulates(span: CpuSpan) -> bool:
 
 def span_of(event: KinetoEvent) -> CpuSpan:
     """Return an event of a CPU thread as a span."""
-    return CpuSpan(event.start, event.end, f"{event.pid} {event.tid}", event)
+    return CpuSpan(event.start, event.end, _thread(event.pid, event.tid), event)
+
+
+@lru_cache(maxsize=4_096)
+def _thread(process: int | str | None, thread: int | str | None) -> str:
+    return f"{process} {thread}"
 
 
 def by_thread(spans: Iterable[CpuSpan]) -> dict[str, list[CpuSpan]]:

@@ -8,9 +8,8 @@ import msgspec
 from solver.codes import FaultCode
 from solver.errors import Fault, InvalidTrace
 from solver.graph import ALL_GATHER
-from solver.traces.chrome import ChromeEvent, ChromeFile
-from solver.traces.cut_files import CutFile, decoded
-from solver.traces.files import MARK
+from solver.traces.chrome import ChromeEvent, ChromeFile, decode
+from solver.traces.cut_files import CutFile
 from solver.traces.kineto.events import Args
 from solver.traces.kineto.recording import RECORD
 from solver.traces.pytorch_et.calls import LIBRARY, CommunicationCall
@@ -32,7 +31,7 @@ _DECODER = msgspec.json.Decoder(_SizesFile | list[_SizeEvent])
 
 
 def add_sizes(content: bytes, calls: Sequence[CommunicationCall]) -> tuple[bytes, CutFile | None]:
-    """Write the calls' names and sizes into a profiler's trace that is known to be readable.
+    """Write the calls' names and sizes into a profiler's trace.
 
     How the trace was cut off, if it was, is beside it: what is written is whole.
 
@@ -43,9 +42,9 @@ def add_sizes(content: bytes, calls: Sequence[CommunicationCall]) -> tuple[bytes
     Raises
     ------
     InvalidTrace
-        When the numbers of calls do not fit: not the same run.
+        When it cannot be decoded, or the numbers of calls do not fit: not the same run.
     """
-    found, cut = decoded(content.removeprefix(MARK), _DECODER)
+    found, cut = decode(content, "", _DECODER)
     file = found if isinstance(found, _SizesFile) else _SizesFile(found)
     records = [e for e in file.trace_events if e.ph == "X" and e.name == RECORD]
     calls = [call for call in calls if (call.is_record if records else call.kind)]

@@ -3,6 +3,7 @@
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 
 from solver.codes import FaultCode
@@ -28,6 +29,10 @@ _NO_TIMES = (
 
 
 _SIZED = "The profiler's trace lacks sizes: those of the execution trace are put in, call by call."
+
+
+#: Without any of these a profiler's trace has no sizes.
+_SIGNS = (b"In msg nelems", b"Input Dims")
 
 
 _DIFFERENT = (
@@ -106,6 +111,9 @@ def _sized(
         they were put into.
     """
     found: Trace | None = None
+    if not any(sign in file for file in others for sign in _SIGNS):
+        with suppress(InvalidTrace):
+            return _filled(others, options, calls)
     try:
         found = kineto.read(others, options)
         if not found.report.unsized:
@@ -114,12 +122,19 @@ def _sized(
         if all(fault.code != FaultCode.NO_SIZES for fault in error.faults):
             raise
     try:
-        filled, cuts = zip(*(add_sizes(file, calls) for file in others), strict=True)
-        return kineto.read(filled, options), (_SIZED,), cuts
+        return _filled(others, options, calls)
     except InvalidTrace:
         if found is None:
             raise
         return found, (), ()
+
+
+def _filled(
+    others: Sequence[bytes], options: TraceOptions, calls: Sequence[CommunicationCall]
+) -> tuple[Trace, tuple[str, ...], Sequence[CutFile | None]]:
+    """Read the profiler's traces with the sizes put in; returns as :func:`_sized` does."""
+    filled, cuts = zip(*(add_sizes(file, calls) for file in others), strict=True)
+    return kineto.read(filled, options), (_SIZED,), cuts
 
 
 def _within(calls: Sequence[CommunicationCall], step: range) -> Sequence[CommunicationCall]:

@@ -1,6 +1,7 @@
 """What the two forms of TensorFlow's traces have in common: ops, transfers, tasks."""
 
 import re
+from functools import lru_cache
 from typing import NamedTuple
 
 from solver.graph import ALL_GATHER, ALL_REDUCE, ALL_TO_ALL, BROADCAST, REDUCE_SCATTER
@@ -31,6 +32,7 @@ COLLECTIVES = {
 _TASK = re.compile(r"/job:([^/]+)/replica:\d+/task:(\d+)")
 
 
+@lru_cache(maxsize=4_096)
 def task_of(device: str) -> str | None:
     """Return a task in short: ``worker0`` of ``/job:worker/replica:0/task:0/...``; None of none."""
     found = _TASK.match(device)

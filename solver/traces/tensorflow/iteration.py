@@ -59,7 +59,7 @@ def iteration(recording: StepRecording, task: str, known: Mapping[str, int]) -> 
     sent: list[SpanLaunch] = []
     line: tuple[str, ...] = ()
     at = min((op.start for op in own), default=0.0)
-    for name, op, after in zip(ids, own, inputs_of(own), strict=True):
+    for name, op, after in zip(ids, own, inputs_of(own, ids), strict=True):
         kind = COLLECTIVES.get(op.type, COMPUTE)
         if kind == COMPUTE:
             idle = op.start - max([at, *(ends[one] for one in after)])

@@ -70,10 +70,12 @@ def read(files: Sequence[bytes], options: TraceOptions) -> Trace:
     """
     found = profile_of(single_file(files), "")
     steps = [session(found)] if is_session(found) else profiled_steps(found)
+    cut, until = found.cut, found.until
+    del found  # its events are larger than the steps
     said: list[str] = []
-    if found.cut is not None:
+    if cut is not None:
         ends = [max((op.end for op in one.ops), default=0.0) for one in steps]
-        steps, said = whole_steps(steps, ends, found.cut, found.until)
+        steps, said = whole_steps(steps, ends, cut, until)
     able = [one for one in steps if one.sent or collective_tasks(one.ops)]
     if not able:
         detail = (

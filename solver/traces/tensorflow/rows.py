@@ -90,7 +90,9 @@ def rows_of(recording: StepRecording, known: Mapping[str, int]) -> Rows:
             None,
             tuple(dict.fromkeys([*inputs, *waits.get(i, ())])),
         )
-        for i, (op, inputs) in enumerate(zip(recording.ops, inputs_of(recording.ops), strict=True))
+        for i, (op, inputs) in enumerate(
+            zip(recording.ops, inputs_of(recording.ops, ids), strict=True)
+        )
     ]
     transfers.sort(key=lambda one: one[0])
     moved = [row for _, row in transfers]
@@ -103,9 +105,8 @@ def op_ids(ops: Sequence[Ran]) -> list[str]:
     return [numbered(f"{op.task} {op.name}", seen) for op in ops]
 
 
-def inputs_of(ops: Sequence[Ran]) -> Iterator[list[str]]:
+def inputs_of(ops: Sequence[Ran], ids: Sequence[str]) -> Iterator[list[str]]:
     """Yield the ids of the ops of the same task that each waits for: the last one of a name."""
-    ids = op_ids(ops)
     last: dict[tuple[str, str], str] = {}
     for op, own in zip(ops, ids, strict=True):
         places = ((op.task, name) for name in op.inputs)

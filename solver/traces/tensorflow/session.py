@@ -105,15 +105,19 @@ def _inputs(fields: Mapping[str, object]) -> list[str]:
 
 def _sent(ops: Sequence[Ran]) -> Iterator[Sent]:
     """Find the inputs that come from another task: named there as here less a suffix."""
-    places: dict[str, dict[str, None]] = {}
+    places: dict[str, tuple[str, ...]] = {}
+    shared: dict[tuple[str, ...], tuple[str, ...]] = {}
     for op in ops:
-        places.setdefault(op.name, {})[op.task] = None
+        known = places.get(op.name, ())
+        if op.task not in known:
+            tasks = (*known, op.task)
+            places[op.name] = shared.setdefault(tasks, tasks)
     readers: dict[tuple[str, str, str], list[str]] = {}
     for op in ops:
         for name in op.inputs:
             tensor = _SUFFIX.sub("", name)
-            there = places.get(tensor, {})
-            if op.task in places.get(name, {}) or op.task in there:
+            there = places.get(tensor, ())
+            if op.task in places.get(name, ()) or op.task in there:
                 continue
             for origin in there:
                 readers.setdefault((tensor, origin, op.task), []).append(op.name)

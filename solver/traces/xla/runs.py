@@ -9,6 +9,7 @@ import re
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
+from operator import attrgetter
 from typing import NamedTuple
 
 from solver.traces.profiler import Events, ProfilerEvent
@@ -16,6 +17,7 @@ from solver.traces.spans import last_begun, length_of
 from solver.traces.xla.hlo import DONE, KINDS, START, Instruction, bytes_of_shape, instruction
 
 _DEVICE = re.compile(r"/device:[A-Z]+:[0-9]{1,9}")
+_ORDINAL = re.compile(r"[0-9]{1,9}")
 _OPS, _MODULES, _STREAM = "XLA Ops", "XLA Modules", "Stream"
 _NAMED = re.compile(r"(" + "|".join(KINDS) + r")(-start|-done)?(?:\..*)?")
 _NCCL = re.compile(r"nccl\w*?(AllReduce|AllGather|ReduceScatter|AllToAll|Broadcast)", re.IGNORECASE)
@@ -96,17 +98,17 @@ def runs(
     -----
     O(events log events).
     """
-    places: dict[
-        tuple[str, str, str | float], list[tuple[ProfilerEvent, str, dict[str, object]]]
-    ] = {}
+    places: dict[tuple[str, str, str | float], list[DeviceOp]] = {}
+    known: dict[str, dict[str, Instruction]] = {}
     for device, name, run, event, name_of_op, fields in _ops(trace):
-        places.setdefault((device, name, run), []).append((event, name_of_op, fields))
+        if name not in known:
+            known[name] = programs.get(name, {}) | programs.get("", {})
+        part = _part(event, name_of_op, fields, known[name])
+        places.setdefault((device, name, run), []).append(part)
     result: dict[str, list[DeviceRun]] = {}
     for (device, name, _), ops in places.items():
-        ops.sort(key=lambda op: op[0].start)
-        program = programs.get(name, {}) | programs.get("", {})
-        parts = tuple(_paired(_part(*op, program) for op in ops))
-        if parts:
+        ops.sort(key=attrgetter("start"))
+        if parts := tuple(_paired(ops)):
             result.setdefault(device, []).append(DeviceRun(device, name, parts))
     for some in result.values():
         some.sort(key=lambda run: run.parts[0].start)
@@ -123,18 +125,20 @@ def _ops(
 ) -> Iterator[tuple[str, str, str | float, ProfilerEvent, str, dict[str, object]]]:
     """Yield device, program, run, event, op and fields of each event that is an op."""
     modules = _modules(trace)
+    devices = {pid for pid, name in trace.processes.items() if _DEVICE.fullmatch(name)}
     streams = {
         event.pid
         for event in trace.events
-        if trace.threads.get((event.pid, event.tid), "").startswith(_STREAM)
+        if event.pid in devices
+        and trace.threads.get((event.pid, event.tid), "").startswith(_STREAM)
         and isinstance(event.fields.get("hlo_op"), str)
     }
     for event in trace.events:
         if event.ph != "X":
             continue
-        device = trace.processes.get(event.pid, "")
-        thread = trace.threads.get((event.pid, event.tid), "")
-        if _DEVICE.fullmatch(device):
+        if event.pid in devices:
+            device = trace.processes[event.pid]
+            thread = trace.threads.get((event.pid, event.tid), "")
             wanted = _STREAM if event.pid in streams else _OPS
             fields = event.fields
             name = fields.get("hlo_op")
@@ -147,7 +151,7 @@ def _ops(
         elif event.has("device_ordinal"):
             fields = event.fields
             name, number = fields.get("hlo_op"), str(fields.get("device_ordinal"))
-            known = isinstance(name, str) and re.fullmatch(r"[0-9]{1,9}", number)
+            known = isinstance(name, str) and _ORDINAL.fullmatch(number)
             if known and not _OUTER.fullmatch(str(name)):
                 program, own = str(fields.get("hlo_module", "")), str(fields.get("run_id", ""))
                 yield f"/device:CPU:{number}", program, own, event, str(name), fields
@@ -181,7 +185,7 @@ def _part(
     if own is not None:
         return DeviceOp(name, event.start, event.end, own.opcode, own.bytes, own.workers)
     named = _named(name)
-    kernel = _NCCL.match(event.name or "")
+    kernel = None if named else _NCCL.match(event.name or "")
     if named is None and kernel is None:
         return DeviceOp(name, event.start, event.end)
     opcode = named[1] if named else _KERNELS[kernel[1].lower()] if kernel else None
