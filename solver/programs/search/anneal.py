@@ -15,6 +15,9 @@ _LUCK_LOGS = array("d", [-log((k + 0.5) / _LUCK) for k in range(_LUCK)])
 #: Of so many changes one is anywhere, not where compute waits.
 _ANYWHERE = 5
 
+#: While memory is above the limit, of so many changes one is where it is highest.
+_AT_PEAK = 3
+
 #: Of 16 changes so many launch something earlier, move what is before it behind it, move another
 #: launch behind it, or fill the wait; the rest change buckets.
 _EARLIER, _BEHIND, _OVERTAKE, _FILL = 4, 7, 9, 13
@@ -49,7 +52,8 @@ class ProgramAnnealer(UndoableDraft):
         self.waits = array("i", [0]) * (flat.collectives + 1)
         self.wait_count = 0
         self.energy = inf
-        self.price = self.step = 0.0
+        self.weight = self.price = self.step = 0.0
+        self.peak_place = 0
         self.is_tight = flat.problem.limits.memory_bytes is not None
         self.reach = 64
         self.moves = 0
@@ -70,6 +74,7 @@ class ProgramAnnealer(UndoableDraft):
     def look(self) -> None:
         """List the launches that compute waits for: what it finds unfinished when it needs it."""
         flat = self.flat
+        self.peak_place = self.peak_at if self.excess else -1
         self.wait_count = 0
         self.clock = 0.0
         for c in range(flat.collectives):
@@ -131,7 +136,8 @@ class ProgramAnnealer(UndoableDraft):
         """
         if self.excess == 0:
             return 0.0
-        return self.price * self.excess + self.step * log2(1.0 + self.excess)
+        lasting = self.weight * self.over / self.flat.memory
+        return lasting + self.price * self.excess + self.step * log2(1.0 + self.excess)
 
     def offer(self) -> None:
         """Keep the draft where it is the best so far."""
@@ -147,6 +153,11 @@ class ProgramAnnealer(UndoableDraft):
         if kind >= _FILL and flat.collectives > 1:
             return self._rebucket(kind)
         step = 1 + self.draw(self.reach)
+        if self.peak_place >= 0 and self.draw(_AT_PEAK) == 0:
+            at = min(self.peak_place, self.length - 1)
+            if kind & 1:
+                return self._move(max(0, at + 1 - step), at)
+            return self._move(min(self.length - 1, at + step), at)
         if self.wait_count and self.draw(_ANYWHERE):
             return self._change_at(self.waits[self.draw(self.wait_count)], kind, step)
         k = self.draw(self.length)
