@@ -14,7 +14,7 @@ _REACH = 3
 _SHARES = (0.0, 1 / 16, 1 / 4, 1.0)
 
 #: Items executed in all: some seconds where it is compiled.
-_ITEMS = 60_000_000
+_ITEMS = 30_000_000
 
 
 def with_few_launches(flat: Flat, program: Program, limit: float, memory: int) -> Program:

@@ -76,6 +76,8 @@ class ProgramSearch:
         self.value, self.peak, self.least_peak = inf, 0, 1 << 62
         self.report = report
         self.starts: list[tuple[float, int, ProgramDraft]] = []
+        self.kept = 0
+        self.fastest = ProgramDraft(self.flat)
         self.repair: Repair | None = None
 
     def offer(self, draft: ProgramDraft) -> None:
@@ -98,9 +100,19 @@ class ProgramSearch:
             self._keep(draft)
 
     def _keep(self, draft: ProgramDraft) -> None:
-        kept = ProgramDraft(self.flat)
-        kept.adopt(draft)
-        self.starts.append((self.energy(draft), len(self.starts), kept))
+        """Remember a draft where it is one of the best, or the fastest, so far."""
+        if draft.value < self.fastest.value:
+            self.fastest.adopt(draft)
+        self.kept += 1
+        own = (self.energy(draft), self.kept)
+        if len(self.starts) < _TRIED:
+            self.starts.append((*own, ProgramDraft(self.flat)))
+        elif own < self.starts[-1][:2]:
+            self.starts[-1] = (*own, self.starts[-1][2])
+        else:
+            return
+        self.starts[-1][2].adopt(draft)
+        self.starts.sort(key=lambda start: start[:2])
 
     def energy(self, draft: ProgramDraft) -> float:
         """Time and, at its price, memory above the limit [us]."""
@@ -168,9 +180,8 @@ class ProgramSearch:
         self._follow(programs)
         items = max(1, self.flat.ops + self.flat.collectives)
         changes = min(_CHANGES, int(share * _ITEMS / items)) * effort
-        self.starts.sort(key=lambda start: start[:2])
         if items <= _SMALL:
-            firsts = [first for _, _, first in self.starts[:_TRIED]]
+            firsts = [first for _, _, first in self.starts]
             for k in range(_SEEDS):
                 first = firsts[k % len(firsts)]
                 self._anneal(first, seed * _SEEDS + k, changes // _SEEDS, bound, watchdog)
@@ -178,8 +189,7 @@ class ProgramSearch:
         if self.repair is not None:
             self._relax(seed * _SEEDS, int(changes * _RELAXED), bound, watchdog)
             changes -= int(changes * _RELAXED)
-            self.starts.sort(key=lambda start: start[:2])
-        firsts = [first for _, _, first in self.starts[:_TRIED]]
+        firsts = [first for _, _, first in self.starts]
         ends = [
             self._anneal(first, seed * _SEEDS, int(changes * _TRIAL), bound, watchdog)
             for first in firsts
@@ -190,9 +200,8 @@ class ProgramSearch:
 
     def _relax(self, seed: int, changes: int, bound: float, watchdog: Watchdog) -> None:
         """Search the fastest start on as if memory had no limit, and repair what that comes to."""
-        first = min(self.starts, key=lambda start: (start[2].value, start[1]))[2]
-        if first.excess:
-            end = self._anneal(first, seed, changes, bound, watchdog, pressure=0.0)
+        if self.fastest.excess:
+            end = self._anneal(self.fastest, seed, changes, bound, watchdog, pressure=0.0)
             draft = ProgramDraft(self.flat)
             draft.adopt(end)
             self.start_at(draft)
