@@ -1,7 +1,7 @@
 """From a problem to a program with its evidence: the table of contents of this package."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from solver.bounds.status import FEASIBLE, status_of
 from solver.codes import FaultCode
@@ -17,6 +17,7 @@ from solver.programs.problem import ProgramProblem, compute_time
 from solver.programs.program import Program
 from solver.programs.result import ProgramPlan
 from solver.programs.search.changes import UndoableDraft
+from solver.programs.search.draft import ProgramDraft
 from solver.programs.search.few_launches import with_few_launches
 from solver.programs.search.flat import Flat, is_one_stream
 from solver.programs.search.late import put_off
@@ -112,7 +113,9 @@ def plan(
     program, run = _best(problem, found, least)
     best_time = run.iteration_time
     if options.launch_tolerance and is_one_stream(problem):
-        program, run = _fewest(problem, program, run, options.launch_tolerance)
+        program, run = _fewest(problem, program, run, options.launch_tolerance, options.share)
+    if is_one_stream(problem):
+        program, run = _leaner(problem, program, run)
     if options.margin_us is not None and is_one_stream(problem):
         program, run = _later(problem, program, run, options.margin_us)
     baselines = tuple(
@@ -173,19 +176,34 @@ def _size(count: int | None) -> str:
 
 
 def _fewest(
-    problem: ProgramProblem, program: Program, run: ProgramRun, tolerance: float
+    problem: ProgramProblem, program: Program, run: ProgramRun, tolerance: float, share: float
 ) -> tuple[Program, ProgramRun]:
     """Merge buckets, where that takes little longer and no memory that is not there."""
     limit = run.iteration_time * (1 + tolerance)
     most = problem.limits.memory_bytes
     if most is None:  # without buffers no memory is told
         most = run.peak_bytes if problem.graph.buffers else MAX_BYTES
-    other = with_few_launches(Flat(problem), program, limit, most)
+    other = with_few_launches(Flat(problem), program, limit, most, share)
     if len(other.buckets) >= len(program.buckets):
         return program, run
     after = execute(problem, other)
     is_within = after.iteration_time <= limit and after.peak_bytes <= most
     return (other, after) if is_within else (program, run)
+
+
+def _leaner(
+    problem: ProgramProblem, program: Program, run: ProgramRun
+) -> tuple[Program, ProgramRun]:
+    """Wait at once for what has been sent where memory has no limit and that takes no longer."""
+    if problem.limits.memory_bytes is not None or not problem.graph.buffers:
+        return program, run
+    tight = replace(problem, limits=replace(problem.limits, memory_bytes=0))
+    draft = ProgramDraft(Flat(tight))
+    draft.follow(program, is_eager=True)
+    other = draft.program()
+    after = execute(problem, other)
+    is_better = after.iteration_time <= run.iteration_time and after.peak_bytes < run.peak_bytes
+    return (other, after) if is_better else (program, run)
 
 
 def _later(

@@ -14,7 +14,7 @@ cdef class ProgramAnnealer(UndoableDraft):
     cdef readonly int wait_count
     cdef int peak_place
     cdef readonly double energy, best_value
-    cdef public double weight, price, step
+    cdef public double weight, lasting
     cdef public int reach
     cdef readonly long long moves, taken, least_peak
     cdef readonly ProgramDraft best

@@ -1,7 +1,7 @@
 """Annealing of a program: random changes, most of them where compute waits for a launch."""
 
 from array import array
-from math import inf, log, log2
+from math import inf, log
 
 from solver.programs.search.changes import UndoableDraft
 from solver.programs.search.draft import ProgramDraft
@@ -32,8 +32,8 @@ _SHORT = 1e-6
 class ProgramAnnealer(UndoableDraft):
     """Changes a draft at random, and takes what is better, or lucky.
 
-    Memory above the limit counts as time: ``price`` microseconds a byte, and ``step`` for each
-    doubling.
+    Memory above the limit counts as time: what it is above, as a share of the limit, over the time
+    that it is, and over a time of ``lasting`` [us] where it is highest, ``weight`` times.
 
     Attributes
     ----------
@@ -52,7 +52,7 @@ class ProgramAnnealer(UndoableDraft):
         self.waits = array("i", [0]) * (flat.collectives + 1)
         self.wait_count = 0
         self.energy = inf
-        self.weight = self.price = self.step = 0.0
+        self.weight = self.lasting = 0.0
         self.peak_place = 0
         self.is_tight = flat.problem.limits.memory_bytes is not None
         self.reach = 64
@@ -130,14 +130,10 @@ class ProgramAnnealer(UndoableDraft):
                 self.take_back()
 
     def penalty(self) -> float:
-        """Return what memory above the limit counts [us].
-
-        Twice as much counts for more by a step, so that a little too much is worth mending.
-        """
+        """Return what memory above the limit counts [us]."""
         if self.excess == 0:
             return 0.0
-        lasting = self.weight * self.over / self.flat.memory
-        return lasting + self.price * self.excess + self.step * log2(1.0 + self.excess)
+        return self.weight * (self.over + self.lasting * self.excess) / self.flat.memory
 
     def offer(self) -> None:
         """Keep the draft where it is the best so far."""

@@ -46,14 +46,12 @@ _HOT, _COLDER = (0.02, 1.0, 0.2, 3.0), 30.0
 #: So much of the time is what memory twice the limit costs.
 _PRICE = 3.0
 
-#: A byte above the limit, as a share of it, costs so much of the time that it is held.
-_WEIGHT = 3.0
+#: Memory above the limit, as a share of it, counts so many times the time that it lasts, in the
+#: first round and so many times as much in the last: the search passes through such programs early.
+_WEIGHT, _HEAVIER = 10.0, 1e5
 
 #: Under a limit so much of the changes go to a search without it, whose end is repaired.
-_RELAXED = 0.3
-
-#: And so much is what each doubling of the bytes above the limit costs.
-_STEP = 0.002
+_RELAXED = 0.25
 
 
 class ProgramSearch:
@@ -105,6 +103,8 @@ class ProgramSearch:
             self.fastest.adopt(draft)
         self.kept += 1
         own = (self.energy(draft), self.kept)
+        if any(own[0] == energy for energy, _, _ in self.starts):
+            return
         if len(self.starts) < _TRIED:
             self.starts.append((*own, ProgramDraft(self.flat)))
         elif own < self.starts[-1][:2]:
@@ -240,11 +240,10 @@ class ProgramSearch:
         annealer.adopt(first)
         annealer.execute(inf)
         annealer.offer()
-        annealer.weight = _WEIGHT * pressure
-        annealer.price = _PRICE * annealer.value / max(1, self.flat.memory) * pressure
-        annealer.step = _STEP * annealer.value * pressure
+        annealer.lasting = annealer.value / max(1, annealer.length)
         hot = _HOT[seed % len(_HOT)] * annealer.value / max(1, annealer.length)
         for k in range(_ROUNDS):
+            annealer.weight = pressure * _WEIGHT * _HEAVIER ** (k / (_ROUNDS - 1))
             heat = hot * _COLDER ** (-k / _ROUNDS)
             cold = hot * _COLDER ** (-(k + 1) / _ROUNDS)
             left = changes // _ROUNDS
