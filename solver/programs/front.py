@@ -41,7 +41,7 @@ class LimitedPlan:
 def plan_front(
     problem: ProgramProblem,
     limits: Iterable[int | None],
-    options: ProgramOptions = ProgramOptions(),
+    options: ProgramOptions,
     report_of: Callable[[int, ProgramProblem], Report] = lambda _done, _within: _unreported,
 ) -> tuple[LimitedPlan, ...]:
     """Plan within each of several limits of memory, the largest first.

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from solver.programs.execute import execute
 from solver.programs.front import plan_front
-from solver.programs.plan import plan
+from solver.programs.plan import ProgramOptions, plan
 from solver.programs.policies import POLICIES, program_of
 from solver.programs.problem import ProgramProblem
 from tests.benchmarks.programs import GIB, table
@@ -34,7 +34,7 @@ def rows(name: str, limits: Sequence[int | None]) -> list[list[str]]:
     problem = load(name)
     limits = limits or limits_of(load(name))
     began = time.process_time()
-    front = plan_front(problem, limits)
+    front = plan_front(problem, limits, ProgramOptions())
     took = f"{time.process_time() - began:.1f} s"
     found = []
     for k, each in enumerate(front):

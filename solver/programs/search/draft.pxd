@@ -35,6 +35,8 @@ cdef class ProgramDraft:
     cdef void finish(self, int b) noexcept
     @cython.locals(flat=Flat, found=int, when=double, is_end=bint, c=int, b=int, at=double, i=int)
     cdef void pass_to(self, double time) noexcept
+    @cython.locals(flat=Flat, c=int, item=int, is_end=bint)
+    cdef void _look_ahead(self) noexcept
     cdef void _go_out(self, int b) noexcept
     @cython.locals(flat=Flat, k=int, b=int)
     cdef void _make_room(self, long long need) noexcept

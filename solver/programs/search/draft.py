@@ -292,17 +292,20 @@ class ProgramDraft:
                 self.begun[found] += 1
                 self._go_out(b)
         self._stand(time)
+        self._look_ahead()
+
+    def _look_ahead(self) -> None:
+        """Find when a launch begins or ends next."""
+        flat = self.flat
         self.next_at = inf
         for c in range(flat.channels):
             if self.ended[c] < self.queued[c]:
-                b = self.queue[c * flat.collectives + self.ended[c]]
+                item = flat.ops + self.queue[c * flat.collectives + self.ended[c]]
                 is_end = self.begun[c] > self.ended[c]
-                at = self.end[flat.ops + b] if is_end else self.start[flat.ops + b]
-                self.next_at = min(self.next_at, at)
+                self.next_at = min(self.next_at, self.end[item] if is_end else self.start[item])
 
     def _go_out(self, b: int) -> None:
         """Hold what a bucket writes from its launch on."""
-        flat = self.flat
         self.level += self.unpacked[b] + self.output[b]
         self.promised -= self.unpacked[b] + self.output[b]
 
@@ -434,9 +437,13 @@ class ProgramDraft:
     def _needed(self, item: int) -> list[int]:
         """Return the buckets that an item comes after."""
         flat = self.flat
-        some = [item] if item < flat.ops else [flat.position[c] for c in self.members(item - flat.ops)]
+        some = (
+            [item] if item < flat.ops else [flat.position[c] for c in self.members(item - flat.ops)]
+        )
         return [
-            self.home[flat.needs[e]] for i in some for e in range(flat.needs_at[i], flat.needs_at[i + 1])
+            self.home[flat.needs[e]]
+            for i in some
+            for e in range(flat.needs_at[i], flat.needs_at[i + 1])
         ]
 
     def follow(self, program: Program, *, is_eager: bool) -> None:

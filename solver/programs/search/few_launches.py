@@ -24,7 +24,8 @@ def with_few_launches(
 
     Two buckets go in the place of the first launch, or else of the second. Passes over the
     launches until one merges nothing, or so much was executed as is meant to be: no clock is
-    looked at, and of the programs that are meant to be executed a ``share`` is. The program is returned as it was where its own draft keeps one of both no more.
+    looked at, and of the programs that are meant to be executed a ``share``
+    is. The program is returned as it was where its own draft keeps one of both no more.
     """
     draft = UndoableDraft(flat)
     draft.follow(program, is_eager=True)
@@ -32,8 +33,8 @@ def with_few_launches(
     if time > limit or draft.peak > memory:
         return program
     budget = Budget(int(share * _ITEMS) // max(1, flat.ops + flat.collectives))
-    for share in _SHARES:
-        most = time + share * (limit - time)
+    for spent in _SHARES:
+        most = time + spent * (limit - time)
         while sum(_merge_on(draft, a, most, memory, budget) for a in _buckets(draft)):
             pass
     return draft.program()

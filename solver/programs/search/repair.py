@@ -125,7 +125,7 @@ class Repair:
         return found
 
     def _is_ready(self, members: list[int]) -> bool:
-        for i in members:
+        for i in members:  # noqa: SIM110 - compiled, a generator is slow
             if not self.memory.is_ready(i):
                 return False
         return True

@@ -12,7 +12,7 @@ cdef class SafeMemory:
     cpdef void begin(self)
     @cython.locals(flat=Flat, e=int)
     cpdef bint is_ready(self, int i)
-    @cython.locals(flat=Flat, level=cython.longlong, is_timed=bint, i=int)
+    @cython.locals(flat=Flat, level=cython.longlong, i=int)
     cpdef bint is_room(self, list members, long long copies)
     @cython.locals(flat=Flat, far=int, i=int, k=int, p=int, e=int, b=int, level=cython.longlong)
     cpdef bint is_safe(self, list members)

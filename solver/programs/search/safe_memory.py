@@ -94,11 +94,9 @@ class SafeMemory:
         """Tell whether ops may be issued together now, with so many bytes of copies."""
         flat = self.flat
         level = self.level + copies
-        is_timed = copies > 0
         for i in members:
             level += flat.written[i]
-            is_timed = is_timed or self.takes_time[i]
-        return level <= flat.memory or not is_timed
+        return level <= flat.memory
 
     def is_safe(self, members: list[int]) -> bool:
         """Tell whether the safe order still fits behind ops, or needs no more than without them."""

@@ -36,6 +36,9 @@ _TRIED, _TRIAL = 3, 0.15
 #: Changes between two looks at the watchdog.
 _STRETCH = 2_000
 
+#: With a smaller share of the changes only the best start is searched on.
+_ALONE = 0.5
+
 #: Rounds of changes, each colder than the one before.
 _ROUNDS = 12
 
@@ -185,6 +188,9 @@ class ProgramSearch:
             for k in range(_SEEDS):
                 first = firsts[k % len(firsts)]
                 self._anneal(first, seed * _SEEDS + k, changes // _SEEDS, bound, watchdog)
+            return
+        if share < _ALONE:
+            self._anneal(self.starts[0][2], seed * _SEEDS, changes, bound, watchdog)
             return
         if self.repair is not None:
             self._relax(seed * _SEEDS, int(changes * _RELAXED), bound, watchdog)
