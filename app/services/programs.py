@@ -1,7 +1,7 @@
 """Programs: the order of compute, launches and memory of a graph, planned and answered."""
 
 import time
-from dataclasses import replace
+from collections.abc import Sequence
 from functools import partial
 from typing import NamedTuple
 
@@ -27,8 +27,9 @@ from solver.errors import InvalidGraph, InvalidOptions
 from solver.evidence.evidence import evidence_of
 from solver.programs.bounds.bound import lower_bound
 from solver.programs.execute import execute
+from solver.programs.front import LimitedPlan, plan_front
 from solver.programs.headline import program_comparison
-from solver.programs.plan import Report, plan
+from solver.programs.plan import Report
 from solver.programs.problem import ProgramProblem
 from solver.programs.program import Program
 from solver.programs.replanned import with_changes, with_more_memory
@@ -38,14 +39,6 @@ SEARCH = "search"
 
 #: What ended the search for a program that is shown before it was done.
 _EARLY = "a look at it before it was done"
-
-
-class _Limited(NamedTuple):
-    """A limit of memory, and its plan or why there is none."""
-
-    limit: int | None
-    plan: ProgramPlan | None
-    why_not: InvalidOptions | None
 
 
 def solve_program(
@@ -61,14 +54,8 @@ def solve_program(
     began, options = time.perf_counter(), problem.request.options
     what_if(problem.graph, problem.request.what_if)  # refuses changes that cannot be made
     several = options.memory_limits_bytes
-    limits: list[int | None] = [options.memory_limit_bytes]
-    if several is not None:
-        limits = [*sorted(set(several))]  # what keeps a limit keeps the larger ones
-    tried: list[_Limited] = []
-    for i, limit in enumerate(limits):
-        follow = _Following(watch, i, len(limits)) if watch else None
-        tried.append(_planned(problem, limit, tried, follow))
-    tried = [_best_within(each, tried) for each in reversed(tried)]
+    limits: list[int | None] = [options.memory_limit_bytes] if several is None else [*several]
+    tried = _front(problem, limits, watch)
     planned = next((each.plan for each in tried if each.plan is not None), None)
     if planned is None:
         error = tried[0].why_not
@@ -88,7 +75,7 @@ def solve_program(
 
 
 def _cuts(
-    tried: list[_Limited],
+    tried: Sequence[LimitedPlan],
     planned: ProgramPlan,
     more: tuple[RoomierPlan, ...],
     changed: ProgramPlan | None,
@@ -123,7 +110,7 @@ def _changed(
         raise InvalidRequest(within("what_if", error.faults)) from error
 
 
-def _best(tried: list[_Limited]) -> float | None:
+def _best(tried: Sequence[LimitedPlan]) -> float | None:
     return min((each.plan.run.iteration_time for each in tried if each.plan), default=None)
 
 
@@ -155,44 +142,29 @@ class _Following(NamedTuple):
         return report
 
 
-def _planned(
-    problem: CheckedRequest[PlanRequest],
-    limit: int | None,
-    tried: list[_Limited],
-    follow: _Following | None,
-) -> _Limited:
-    planned = program_problem(problem, limit)
-    known = tuple(each.plan.program for each in tried if each.plan is not None)
-    report = follow.of(problem, planned) if follow else _unreported
+def _front(
+    problem: CheckedRequest[PlanRequest], limits: Sequence[int | None], watch: Follower | None
+) -> tuple[LimitedPlan, ...]:
+    """Plan within each limit, the largest first."""
+
+    def report_of(done: int, planned: ProgramProblem) -> Report:
+        follow = _Following(watch, done, len(limits)) if watch else None
+        return follow.of(problem, planned) if follow else _unreported
+
+    asked, options = program_problem(problem, limits[0]), program_options(problem.request)
     try:
-        found = plan(planned, program_options(problem.request), report, known)
+        return plan_front(asked, limits, options, report_of)
     except InvalidOptions as error:
-        return _Limited(limit, None, error)
+        raise InvalidRequest(within("options", error.faults)) from error
     except InvalidGraph as error:
         raise InvalidRequest(within("graph", error.faults)) from error
-    return _Limited(limit, found, None)
 
 
 def _unreported(_program: Program, _time: float) -> None:
     """Tell nobody."""
 
 
-def _best_within(own: _Limited, tried: list[_Limited]) -> _Limited:
-    """Return the fastest of all plans that keeps a limit: one for another limit may do so, too."""
-    kept = [
-        each.plan
-        for each in (own, *tried)
-        if each.plan and (own.limit is None or each.plan.run.peak_bytes <= own.limit)
-    ]
-    if own.plan is None or not kept:
-        return own
-    best = min(kept, key=lambda plan: plan.run.iteration_time)
-    limits = replace(own.plan.problem.limits, memory_bytes=own.limit)
-    problem = replace(best.problem, limits=limits)
-    return own._replace(plan=replace(best, problem=problem, baselines=own.plan.baselines))
-
-
-def _point(tried: _Limited) -> FrontPoint:
+def _point(tried: LimitedPlan) -> FrontPoint:
     assert tried.limit is not None, "a front has limits"
     found, why = tried.plan, tried.why_not
     if found is None:

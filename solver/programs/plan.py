@@ -121,7 +121,7 @@ def plan(
     program, run = _best(problem, found, least)
     best_time = run.iteration_time
     if options.launch_tolerance and is_one_stream(problem):
-        program, run = _fewest(problem, program, run, options.launch_tolerance)
+        program, run = _fewest(problem, program, run, options.launch_tolerance, options.share)
     if options.margin_us is not None and is_one_stream(problem):
         program, run = _later(problem, program, run, options.margin_us)
     if problem.limits.memory_bytes is not None and is_one_stream(problem):
@@ -184,14 +184,14 @@ def _size(count: int | None) -> str:
 
 
 def _fewest(
-    problem: ProgramProblem, program: Program, run: ProgramRun, tolerance: float
+    problem: ProgramProblem, program: Program, run: ProgramRun, tolerance: float, share: float
 ) -> tuple[Program, ProgramRun]:
     """Merge buckets, where that takes little longer and no memory that is not there."""
     limit = run.iteration_time * (1 + tolerance)
     most = problem.limits.memory_bytes
     if most is None:  # without buffers no memory is told
         most = run.peak_bytes if problem.graph.buffers else MAX_BYTES
-    other = with_few_launches(Flat(problem), program, limit, most)
+    other = with_few_launches(Flat(problem), program, limit, most, share)
     if len(other.buckets) >= len(program.buckets):
         return program, run
     after = execute(problem, other)

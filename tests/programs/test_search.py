@@ -154,7 +154,7 @@ def test_compiled_or_not_the_program_is_the_same():
         annealer = make(make_flat(problem), 7)
         in_place(problem, annealer)
         annealer.execute(inf)
-        annealer.price = 0.1
+        annealer.weight, annealer.lasting = 10.0, 2.0
         annealer.run(1_500, 5.0, 0.1)
         runs.append((annealer.value, annealer.peak, annealer.taken, annealer.program()))
     first, second = runs

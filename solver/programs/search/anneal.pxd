@@ -3,7 +3,7 @@ from solver.programs.search.changes cimport UndoableDraft
 from solver.programs.search.draft cimport ProgramDraft
 from solver.programs.search.flat cimport Flat
 
-cdef int _LUCK, _ANYWHERE, _EARLIER, _BEHIND, _OVERTAKE, _FILL, _SPLIT, _MOVE_ON
+cdef int _LUCK, _ANYWHERE, _AT_PEAK, _EARLIER, _BEHIND, _OVERTAKE, _FILL, _SPLIT, _MOVE_ON
 cdef double _SHORT
 cdef double[::1] _LUCK_LOGS
 
@@ -12,8 +12,9 @@ cdef class ProgramAnnealer(UndoableDraft):
     cdef bint is_tight
     cdef int[::1] waits
     cdef readonly int wait_count
+    cdef int peak_place
     cdef readonly double energy, best_value
-    cdef public double price, step
+    cdef public double weight, lasting
     cdef public int reach
     cdef readonly long long moves, taken, least_peak
     cdef readonly ProgramDraft best
@@ -28,7 +29,7 @@ cdef class ProgramAnnealer(UndoableDraft):
     cpdef void run(self, int changes, double hot, double cold)
     cdef double penalty(self)
     cpdef void offer(self)
-    @cython.locals(flat=Flat, kind=int, k=int, step=int)
+    @cython.locals(flat=Flat, kind=int, k=int, step=int, at=int)
     cdef bint change(self)
     cdef bint _move(self, int k, int to)
     @cython.locals(at=int, need=int)

@@ -1,7 +1,7 @@
 """Annealing of a program: random changes, most of them where compute waits for a launch."""
 
 from array import array
-from math import inf, log, log2
+from math import inf, log
 
 from solver.programs.search.changes import UndoableDraft
 from solver.programs.search.draft import ProgramDraft
@@ -14,6 +14,9 @@ _LUCK_LOGS = array("d", [-log((k + 0.5) / _LUCK) for k in range(_LUCK)])
 
 #: Of so many changes one is anywhere, not where compute waits.
 _ANYWHERE = 5
+
+#: While memory is above the limit, of so many changes one is where it is highest.
+_AT_PEAK = 3
 
 #: Of 16 changes so many launch something earlier, move what is before it behind it, move another
 #: launch behind it, or fill the wait; the rest change buckets.
@@ -29,8 +32,8 @@ _SHORT = 1e-6
 class ProgramAnnealer(UndoableDraft):
     """Changes a draft at random, and takes what is better, or lucky.
 
-    Memory above the limit counts as time: ``price`` microseconds a byte, and ``step`` for each
-    doubling.
+    Memory above the limit counts as time: what it is above, as a share of the limit, over the time
+    that it is, and over a time of ``lasting`` [us] where it is highest, ``weight`` times.
 
     Attributes
     ----------
@@ -49,7 +52,8 @@ class ProgramAnnealer(UndoableDraft):
         self.waits = array("i", [0]) * (flat.collectives + 1)
         self.wait_count = 0
         self.energy = inf
-        self.price = self.step = 0.0
+        self.weight = self.lasting = 0.0
+        self.peak_place = 0
         self.is_tight = flat.problem.limits.memory_bytes is not None
         self.reach = 64
         self.moves = 0
@@ -70,6 +74,7 @@ class ProgramAnnealer(UndoableDraft):
     def look(self) -> None:
         """List the launches that compute waits for: what it finds unfinished when it needs it."""
         flat = self.flat
+        self.peak_place = self.peak_at if self.excess else -1
         self.wait_count = 0
         self.clock = 0.0
         for c in range(flat.collectives):
@@ -125,13 +130,10 @@ class ProgramAnnealer(UndoableDraft):
                 self.take_back()
 
     def penalty(self) -> float:
-        """Return what memory above the limit counts [us].
-
-        Twice as much counts for more by a step, so that a little too much is worth mending.
-        """
+        """Return what memory above the limit counts [us]."""
         if self.excess == 0:
             return 0.0
-        return self.price * self.excess + self.step * log2(1.0 + self.excess)
+        return self.weight * (self.over + self.lasting * self.excess) / self.flat.memory
 
     def offer(self) -> None:
         """Keep the draft where it is the best so far."""
@@ -147,6 +149,11 @@ class ProgramAnnealer(UndoableDraft):
         if kind >= _FILL and flat.collectives > 1:
             return self._rebucket(kind)
         step = 1 + self.draw(self.reach)
+        if self.peak_place >= 0 and self.draw(_AT_PEAK) == 0:
+            at = min(self.peak_place, self.length - 1)
+            if kind & 1:
+                return self._move(max(0, at + 1 - step), at)
+            return self._move(min(self.length - 1, at + step), at)
         if self.wait_count and self.draw(_ANYWHERE):
             return self._change_at(self.waits[self.draw(self.wait_count)], kind, step)
         k = self.draw(self.length)

@@ -4,19 +4,16 @@ from solver.programs.search.flat cimport Flat
 cdef class ProgramDraft:
     cdef readonly Flat flat
     cdef readonly int[::1] order, place, home, follower, first, count
-    cdef readonly long long[::1] total, packed, unpacked
+    cdef readonly long long[::1] total, packed, unpacked, output
     cdef readonly double[::1] cost, pack, unpack, start, end
     cdef public int length
-    cdef readonly double value
+    cdef readonly double value, over
     cdef readonly long long peak, excess
-    cdef int[::1] waited, left, queue, queued, begun, ended, asked
+    cdef int[::1] waited, left, queue, queued, begun, ended, asked, early, early_at
     cdef double[::1] free_at
-    cdef int asked_count, oldest
-    cdef public bint is_prompt
-    cdef int[::1] over, prompt, prompt_at
-    cdef int prompt_count
-    cdef long long under_way
-    cdef double now, clock
+    cdef int asked_count, oldest, settled, early_count, here, peak_at
+    cdef long long under_way, promised
+    cdef double now, clock, next_at
     cdef long long level
 
     cpdef void adopt(self, ProgramDraft other)
@@ -26,27 +23,32 @@ cdef class ProgramDraft:
     cpdef double execute(self, double most) noexcept
     @cython.locals(flat=Flat, b=int, c=int)
     cdef double _begin(self) noexcept
-    @cython.locals(flat=Flat, c=int, b=int)
-    cdef void _finish_sent(self, int k) noexcept
     @cython.locals(flat=Flat)
     cdef void _compute(self, int i) noexcept
-    @cython.locals(flat=Flat, e=int, c=int)
+    @cython.locals(flat=Flat, e=int, b=int)
     cdef void _await(self, int i) noexcept
-    @cython.locals(flat=Flat, c=int, i=int, channel=int, start=double, item=int)
+    @cython.locals(
+        flat=Flat, c=int, i=int, channel=int, start=double, item=int, copies=cython.longlong,
+    )
     cdef void launch(self, int b) noexcept
     @cython.locals(flat=Flat, c=int, i=int)
     cdef void finish(self, int b) noexcept
     @cython.locals(flat=Flat, found=int, when=double, is_end=bint, c=int, b=int, at=double, i=int)
     cdef void pass_to(self, double time) noexcept
-    @cython.locals(flat=Flat, c=int)
+    @cython.locals(flat=Flat, c=int, item=int, is_end=bint)
+    cdef void _look_ahead(self) noexcept
     cdef void _go_out(self, int b) noexcept
+    @cython.locals(flat=Flat, k=int, b=int)
+    cdef void _make_room(self, long long need) noexcept
     @cython.locals(flat=Flat, i=int)
     cdef void _come_off(self, int b) noexcept
     @cython.locals(flat=Flat, c=int, i=int)
     cdef void _let_inputs_go(self, int b) noexcept
     cdef void _stand(self, double time) noexcept
     @cython.locals(flat=Flat, e=int, b=int)
-    cdef void drop(self, int begin, int end, int[::1] buffers) noexcept
+    cdef void drop_reads(self, int i) noexcept
+    @cython.locals(flat=Flat, e=int, b=int)
+    cdef void drop_writes(self, int i) noexcept
     @cython.locals(flat=Flat, k=int, item=int, c=int)
     cpdef bint is_in_order(self) noexcept
     @cython.locals(flat=Flat, e=int, j=int, c=int, at=int)

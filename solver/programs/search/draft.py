@@ -1,7 +1,8 @@
 """A program that is being changed: its order, its buckets, and what it takes.
 
 :func:`solver.programs.execute.execute` says the same in other words; tests hold this against it.
-Waits and copies are where :func:`solver.programs.program.with_waits` puts them.
+Waits and copies are where :func:`solver.programs.program.with_waits` puts them; but a launch that
+has ended is waited for as soon as memory would not be enough without.
 """
 
 from array import array
@@ -29,11 +30,14 @@ class ProgramDraft:
         Of each bucket [us, us, us, bytes, bytes].
     start, end
         Of each item, when it runs [us].
+    output
+        Bytes that each bucket's members write.
     value, peak, excess
         Time [us], the most memory [bytes], and how much of it is above the limit.
-    is_prompt
-        Whether what has been sent is waited for before the next item, where its inputs are held
-        until then and memory has a limit: that takes no time but for an earlier copy.
+    over
+        What is above the limit, over the time that it is [bytes us].
+    peak_at
+        The place that is come to when the most memory is first held.
     """
 
     def __init__(self, flat: Flat) -> None:
@@ -67,12 +71,13 @@ class ProgramDraft:
         self.begun = array("i", [0]) * max(1, flat.channels)
         self.ended = array("i", [0]) * max(1, flat.channels)
         self.value, self.peak, self.excess = inf, 0, 0
-        self.is_prompt = flat.is_held_to_wait and flat.problem.limits.memory_bytes is not None
-        self.over = array("i", [0]) * max(1, flat.channels)
-        self.prompt = array("i", [0]) * some
-        self.prompt_at = array("i", [0]) * some
-        self.prompt_count = 0
         self.now, self.level, self.clock = 0.0, 0, 0.0
+        self.output = array("q", [0]) * some
+        self.early = array("i", [0]) * some
+        self.early_at = array("i", [0]) * some
+        self.promised = self.settled = self.early_count = self.here = 0
+        self.over, self.next_at = 0.0, inf
+        self.peak_at = 0
         for c in range(collectives):
             self.reckon(c, [c])
 
@@ -81,6 +86,7 @@ class ProgramDraft:
         costs = self.flat.costs(members)
         self.cost[b], self.pack[b], self.unpack[b], self.packed[b], self.unpacked[b] = costs
         self.total[b] = sum([self.flat.size[c] for c in members])
+        self.output[b] = sum([self.flat.written[self.flat.position[c]] for c in members])
 
     def members(self, b: int) -> list[int]:
         """Return the numbers of a bucket's collectives."""
@@ -124,10 +130,12 @@ class ProgramDraft:
         self.unpack[:] = other.unpack
         self.packed[:] = other.packed
         self.unpacked[:] = other.unpacked
+        self.output[:] = other.output
         self.start[:] = other.start
         self.end[:] = other.end
         self.length = other.length
         self.value, self.peak, self.excess = other.value, other.peak, other.excess
+        self.over = other.over
 
     def execute(self, most: float) -> float:
         """Run the draft; return its time [us], or inf once it must be longer than ``most``.
@@ -138,8 +146,7 @@ class ProgramDraft:
         rest = self._begin()
         for k in range(self.length):
             item = self.order[k]
-            if self.is_prompt:
-                self._finish_sent(k)
+            self.here = k
             if item < flat.ops:
                 self._await(item)
                 if self.clock + rest > most:
@@ -167,51 +174,42 @@ class ProgramDraft:
         flat = self.flat
         for c in range(flat.channels):
             self.free_at[c] = 0.0
-            self.queued[c] = self.begun[c] = self.ended[c] = self.over[c] = 0
+            self.queued[c] = self.begun[c] = self.ended[c] = 0
         for c in range(flat.collectives):
             self.waited[c] = 0
         for b in range(flat.buffers):
             self.left[b] = flat.uses[b]
         self.clock = self.now = 0.0
         self.level, self.peak = flat.base, 0
-        self.asked_count = self.oldest = self.prompt_count = 0
+        self.asked_count = self.oldest = 0
         self.under_way = 0
+        self.promised = 0
+        self.settled = self.early_count = 0
+        self.over = 0.0
+        self.next_at = inf
         return flat.load
-
-    def _finish_sent(self, k: int) -> None:
-        """Wait before a place for what has been sent by then."""
-        flat = self.flat
-        for c in range(flat.channels):
-            while self.over[c] < self.queued[c]:
-                b = self.queue[c * flat.collectives + self.over[c]]
-                if not self.waited[b]:
-                    if self.end[flat.ops + b] > self.clock:
-                        break
-                    self.prompt[self.prompt_count] = b
-                    self.prompt_at[self.prompt_count] = k
-                    self.prompt_count += 1
-                    self.finish(b)
-                self.over[c] += 1
 
     def _compute(self, i: int) -> None:
         """Run a compute op."""
         flat = self.flat
-        self.start[i] = self.clock
         self.pass_to(self.clock)
+        if self.level + self.promised + flat.written[i] > flat.memory:
+            self._make_room(flat.written[i])
+        self.start[i] = self.clock
         self.level += flat.written[i]
         self.clock += flat.duration[i]
         self.end[i] = self.clock
         self.pass_to(self.clock)
-        self.drop(flat.reads_at[i], flat.reads_at[i + 1], flat.reads)
-        self.drop(flat.writes_at[i], flat.writes_at[i + 1], flat.writes)
+        self.drop_reads(i)
+        self.drop_writes(i)
 
     def _await(self, i: int) -> None:
         """Wait for the launches that an op comes after."""
         flat = self.flat
-        for e in range(flat.preds_at[i], flat.preds_at[i + 1]):
-            c = flat.number[flat.preds[e]]
-            if c >= 0 and not self.waited[self.home[c]]:
-                self.finish(self.home[c])
+        for e in range(flat.needs_at[i], flat.needs_at[i + 1]):
+            b = self.home[flat.needs[e]]
+            if not self.waited[b]:
+                self.finish(b)
 
     def launch(self, b: int) -> None:
         """Pack and launch a bucket."""
@@ -220,10 +218,15 @@ class ProgramDraft:
         while c >= 0:
             self._await(flat.position[c])
             c = self.follower[c]
+        self.pass_to(self.clock)
+        copies = self.packed[b] + self.unpacked[b]
+        if self.level + self.promised + copies + self.output[b] > flat.memory:
+            self._make_room(copies + self.output[b])
         while self.under_way and self.under_way + self.total[b] > flat.most_under_way:
             if not self.waited[self.asked[self.oldest]]:
                 self.finish(self.asked[self.oldest])
             self.oldest += 1
+        self.promised += self.unpacked[b] + self.output[b]
         self.under_way += self.total[b]
         self.asked[self.asked_count] = b
         self.asked_count += 1
@@ -238,6 +241,7 @@ class ProgramDraft:
         self.end[item] = self.free_at[channel] = start + self.cost[b]
         self.queue[channel * flat.collectives + self.queued[channel]] = b
         self.queued[channel] += 1
+        self.next_at = min(self.next_at, start)
 
     def finish(self, b: int) -> None:
         """Wait for a bucket, and unpack it."""
@@ -255,12 +259,15 @@ class ProgramDraft:
             c = self.first[b]
             while c >= 0:
                 i = flat.position[c]
-                self.drop(flat.writes_at[i], flat.writes_at[i + 1], flat.writes)
+                self.drop_writes(i)
                 c = self.follower[c]
 
     def pass_to(self, time: float) -> None:
         """Let the launches begin and end that do so until a time."""
         flat = self.flat
+        if time < self.next_at:
+            self._stand(time)
+            return
         while True:
             found, when, is_end = -1, time, False
             for c in range(flat.channels):
@@ -285,15 +292,43 @@ class ProgramDraft:
                 self.begun[found] += 1
                 self._go_out(b)
         self._stand(time)
+        self._look_ahead()
+
+    def _look_ahead(self) -> None:
+        """Find when a launch begins or ends next."""
+        flat = self.flat
+        self.next_at = inf
+        for c in range(flat.channels):
+            if self.ended[c] < self.queued[c]:
+                item = flat.ops + self.queue[c * flat.collectives + self.ended[c]]
+                is_end = self.begun[c] > self.ended[c]
+                self.next_at = min(self.next_at, self.end[item] if is_end else self.start[item])
 
     def _go_out(self, b: int) -> None:
         """Hold what a bucket writes from its launch on."""
+        self.level += self.unpacked[b] + self.output[b]
+        self.promised -= self.unpacked[b] + self.output[b]
+
+    def _make_room(self, need: int) -> None:
+        """Wait for launches that have ended, the first first, until so many bytes have room.
+
+        That takes no time, but that of unpacking earlier. Where no launch frees anything it is left
+        to be waited for later.
+        """
         flat = self.flat
-        self.level += self.unpacked[b]
-        c = self.first[b]
-        while c >= 0:
-            self.level += flat.written[flat.position[c]]
-            c = self.follower[c]
+        while self.settled < self.asked_count and self.waited[self.asked[self.settled]]:
+            self.settled += 1
+        for k in range(self.settled, self.asked_count):
+            b = self.asked[k]
+            if self.waited[b] or self.end[flat.ops + b] > self.clock:
+                continue
+            if flat.is_held_to_wait or self.count[b] > 1:
+                self.early[self.early_count] = b
+                self.early_at[self.early_count] = self.here
+                self.early_count += 1
+                self.finish(b)
+                if self.level + self.promised + need <= flat.memory:
+                    return
 
     def _come_off(self, b: int) -> None:
         """End a launch: a bucket alone has written."""
@@ -302,7 +337,7 @@ class ProgramDraft:
             self._let_inputs_go(b)
         if self.count[b] == 1:
             i = flat.position[self.first[b]]
-            self.drop(flat.writes_at[i], flat.writes_at[i + 1], flat.writes)
+            self.drop_writes(i)
 
     def _let_inputs_go(self, b: int) -> None:
         """Free what a bucket's launch read."""
@@ -311,20 +346,33 @@ class ProgramDraft:
         c = self.first[b]
         while c >= 0:
             i = flat.position[c]
-            self.drop(flat.reads_at[i], flat.reads_at[i + 1], flat.reads)
+            self.drop_reads(i)
             c = self.follower[c]
 
     def _stand(self, time: float) -> None:
         """Come to a time: what was held since the last counts, if any time passed."""
         if time > self.now:
-            self.peak = max(self.peak, self.level)
+            if self.level > self.peak:
+                self.peak = self.level
+                self.peak_at = self.here
+            if self.level > self.flat.memory:
+                self.over += (self.level - self.flat.memory) * (time - self.now)
             self.now = time
 
-    def drop(self, begin: int, end: int, buffers: Sequence[int]) -> None:
-        """Use buffers, the last time they are used frees them."""
+    def drop_reads(self, i: int) -> None:
+        """Use the buffers that an op reads; the last time they are used frees them."""
         flat = self.flat
-        for e in range(begin, end):
-            b = buffers[e]
+        for e in range(flat.reads_at[i], flat.reads_at[i + 1]):
+            b = flat.reads[e]
+            self.left[b] -= 1
+            if self.left[b] == 0:
+                self.level -= flat.held[b]
+
+    def drop_writes(self, i: int) -> None:
+        """Use the buffers that an op writes: it has ended."""
+        flat = self.flat
+        for e in range(flat.writes_at[i], flat.writes_at[i + 1]):
+            b = flat.writes[e]
             self.left[b] -= 1
             if self.left[b] == 0:
                 self.level -= flat.held[b]
@@ -361,19 +409,20 @@ class ProgramDraft:
         return True
 
     def program(self) -> Program:
-        """Return the program."""
+        """Return the program, its waits where they are when it is executed; it is."""
         flat = self.flat
+        self.execute(inf)
+        early: dict[int, list[int]] = {}
+        for k in range(self.early_count):
+            early.setdefault(self.early_at[k], []).append(self.early[k])
         names: dict[int, int] = {}
         buckets: list[list[int]] = []
         order: list[tuple[str, int]] = []
-        prompt = 0
-        if self.is_prompt:
-            self.execute(inf)
         for k in range(self.length):
             item = self.order[k]
-            while prompt < self.prompt_count and self.prompt_at[prompt] == k:
-                order.append((WAIT, names[self.prompt[prompt]]))
-                prompt += 1
+            if k in early:
+                waits = [*self._needed(item), *early[k]]
+                order += [(WAIT, names[b]) for b in waits]
             if item < flat.ops:
                 order.append((COMPUTE, item))
             elif item >= flat.ops + flat.collectives:
@@ -384,6 +433,18 @@ class ProgramDraft:
                 buckets.append([flat.position[c] for c in self.members(b)])
                 order.append((LAUNCH, names[b]))
         return with_waits(flat.problem, buckets, order)
+
+    def _needed(self, item: int) -> list[int]:
+        """Return the buckets that an item comes after."""
+        flat = self.flat
+        some = (
+            [item] if item < flat.ops else [flat.position[c] for c in self.members(item - flat.ops)]
+        )
+        return [
+            self.home[flat.needs[e]]
+            for i in some
+            for e in range(flat.needs_at[i], flat.needs_at[i + 1])
+        ]
 
     def follow(self, program: Program, *, is_eager: bool) -> None:
         """Become a program; its waits where they are (``is_eager``), or as late as they may be."""

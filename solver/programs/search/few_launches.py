@@ -14,24 +14,27 @@ _REACH = 3
 _SHARES = (0.0, 1 / 16, 1 / 4, 1.0)
 
 #: Items executed in all: some seconds where it is compiled.
-_ITEMS = 60_000_000
+_ITEMS = 30_000_000
 
 
-def with_few_launches(flat: Flat, program: Program, limit: float, memory: int) -> Program:
+def with_few_launches(
+    flat: Flat, program: Program, limit: float, memory: int, share: float = 1.0
+) -> Program:
     """Return a program with merged buckets that keeps a time [us] and a memory [bytes].
 
     Two buckets go in the place of the first launch, or else of the second. Passes over the
     launches until one merges nothing, or so much was executed as is meant to be: no clock is
-    looked at. The program is returned as it was where its own draft keeps one of both no more.
+    looked at, and of the programs that are meant to be executed a ``share``
+    is. The program is returned as it was where its own draft keeps one of both no more.
     """
     draft = UndoableDraft(flat)
     draft.follow(program, is_eager=True)
     time = draft.execute(limit)
     if time > limit or draft.peak > memory:
         return program
-    budget = Budget(_ITEMS // max(1, flat.ops + flat.collectives))
-    for share in _SHARES:
-        most = time + share * (limit - time)
+    budget = Budget(int(share * _ITEMS) // max(1, flat.ops + flat.collectives))
+    for spent in _SHARES:
+        most = time + spent * (limit - time)
         while sum(_merge_on(draft, a, most, memory, budget) for a in _buckets(draft)):
             pass
     return draft.program()

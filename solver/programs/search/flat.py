@@ -28,6 +28,8 @@ class Flat:
         Bytes of each collective.
     preds, succs
         Positions before and after each op.
+    needs
+        Numbers of the collectives before each op.
     reads, writes
         The buffers that each op reads, and those that it writes.
     written
@@ -67,6 +69,8 @@ class Flat:
         self.size = array("q", [graph.ops[i].bytes or 0 for i in graph.collectives] or (0,))
         self.preds_at, self.preds = _lists(graph.preds)
         self.succs_at, self.succs = _lists(graph.succs)
+        needs = [[c for j in preds if (c := self.number[j]) >= 0] for preds in graph.preds]
+        self.needs_at, self.needs = _lists(needs)
         self._lay_out_buffers()
         limits = problem.limits
         self.is_held_to_wait = problem.inputs_held == TO_WAIT

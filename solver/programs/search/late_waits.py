@@ -17,7 +17,6 @@ def wait_late(flat: Flat, program: Program) -> Program:
     makes nothing later (section 17.3 of the model), so memory alone decides. O(launches * items).
     """
     draft = UndoableDraft(flat)
-    draft.is_prompt = False
     draft.follow(program, is_eager=True)
     draft.execute(inf)
     if draft.excess:

@@ -3,13 +3,15 @@
 from collections.abc import Callable, Iterable
 from math import inf
 
+from solver.programs.policies.in_order import least_order
 from solver.programs.policies.least_memory import least_memory, least_memory_within
 from solver.programs.problem import ProgramProblem
-from solver.programs.program import Program
+from solver.programs.program import COMPUTE, LAUNCH, Program
 from solver.programs.search.anneal import ProgramAnnealer
 from solver.programs.search.draft import ProgramDraft
 from solver.programs.search.flat import Flat
 from solver.programs.search.list_scheduler import ListScheduler
+from solver.programs.search.repair import Repair
 from solver.watchdog import Watchdog
 
 #: How many compute ops a list rule looks ahead: 1 keeps the given order, the last looks at all.
@@ -34,6 +36,9 @@ _TRIED, _TRIAL = 3, 0.15
 #: Changes between two looks at the watchdog.
 _STRETCH = 2_000
 
+#: With a smaller share of the changes only the best start is searched on.
+_ALONE = 0.5
+
 #: Rounds of changes, each colder than the one before.
 _ROUNDS = 12
 
@@ -44,8 +49,12 @@ _HOT, _COLDER = (0.02, 1.0, 0.2, 3.0), 30.0
 #: So much of the time is what memory twice the limit costs.
 _PRICE = 3.0
 
-#: And so much is what each doubling of the bytes above the limit costs.
-_STEP = 0.002
+#: Memory above the limit, as a share of it, counts so many times the time that it lasts, in the
+#: first round and so many times as much in the last: the search passes through such programs early.
+_WEIGHT, _HEAVIER = 10.0, 1e5
+
+#: Under a limit so much of the changes go to a search without it, whose end is repaired.
+_RELAXED = 0.25
 
 
 class ProgramSearch:
@@ -68,6 +77,9 @@ class ProgramSearch:
         self.value, self.peak, self.least_peak = inf, 0, 1 << 62
         self.report = report
         self.starts: list[tuple[float, int, ProgramDraft]] = []
+        self.kept = 0
+        self.fastest = ProgramDraft(self.flat)
+        self.repair: Repair | None = None
 
     def offer(self, draft: ProgramDraft) -> None:
         """Take a draft that was executed, where it is the best so far."""
@@ -78,12 +90,32 @@ class ProgramSearch:
             self.report(self.best, draft.value)
 
     def start_at(self, draft: ProgramDraft) -> None:
-        """Execute a draft, and remember it as one to begin with."""
+        """Execute a draft, and remember it as one to begin with, and as it is when repaired."""
         draft.execute(inf)
         self.offer(draft)
-        kept = ProgramDraft(self.flat)
-        kept.adopt(draft)
-        self.starts.append((self.energy(draft), len(self.starts), kept))
+        self._keep(draft)
+        if draft.excess and self.repair is not None:
+            self.repair.make(draft)
+            draft.execute(inf)
+            self.offer(draft)
+            self._keep(draft)
+
+    def _keep(self, draft: ProgramDraft) -> None:
+        """Remember a draft where it is one of the best, or the fastest, so far."""
+        if draft.value < self.fastest.value:
+            self.fastest.adopt(draft)
+        self.kept += 1
+        own = (self.energy(draft), self.kept)
+        if any(own[0] == energy for energy, _, _ in self.starts):
+            return
+        if len(self.starts) < _TRIED:
+            self.starts.append((*own, ProgramDraft(self.flat)))
+        elif own < self.starts[-1][:2]:
+            self.starts[-1] = (*own, self.starts[-1][2])
+        else:
+            return
+        self.starts[-1][2].adopt(draft)
+        self.starts.sort(key=lambda start: start[:2])
 
     def energy(self, draft: ProgramDraft) -> float:
         """Time and, at its price, memory above the limit [us]."""
@@ -91,13 +123,41 @@ class ProgramSearch:
 
     def begin(self, programs: Iterable[Program]) -> None:
         """Begin with programs, and with lists: a first answer in a small part of the time."""
+        programs = tuple(programs)
+        self._find_safe_order(programs)
         self._follow(programs)
         self._list()
-        if self.best is None:
-            self._follow([least_memory(self.flat.problem)])
-        if self.best is None:
-            found = least_memory_within(self.flat.problem, self.flat.memory)
-            self._follow(() if found is None else (found,))
+
+    def _find_safe_order(self, programs: Iterable[Program]) -> None:
+        """Look for an order of all ops, one after another, that keeps the limit.
+
+        That of the graph, those of the programs, or one of little memory.
+        """
+        problem, flat = self.flat.problem, self.flat
+        if problem.limits.memory_bytes is None:
+            return
+        orders = [list(least_order(problem)), *(_order_of(each) for each in programs)]
+        for order in orders:
+            if self._is_safe(order):
+                return
+        self._is_safe(_order_of(least_memory(problem))) or (
+            (found := least_memory_within(problem, flat.memory)) is not None
+            and self._is_safe(_order_of(found))
+        )
+
+    def _is_safe(self, order: list[int]) -> bool:
+        """Take a safe order where it is one, and begin with it; tell whether it is."""
+        flat = self.flat
+        draft = ProgramDraft(flat)
+        items = []
+        for i in order:
+            c = flat.number[i]
+            items += [i] if c < 0 else [flat.ops + c, flat.ops + flat.collectives + c]
+        draft.set_order(items)
+        self.start_at(draft)
+        if draft.excess == 0:
+            self.repair = Repair(flat, order)
+        return draft.excess == 0
 
     def _follow(self, programs: Iterable[Program]) -> None:
         draft = ProgramDraft(self.flat)
@@ -123,13 +183,19 @@ class ProgramSearch:
         self._follow(programs)
         items = max(1, self.flat.ops + self.flat.collectives)
         changes = min(_CHANGES, int(share * _ITEMS / items)) * effort
-        self.starts.sort(key=lambda start: start[:2])
-        firsts = [first for _, _, first in self.starts[:_TRIED]]
         if items <= _SMALL:
+            firsts = [first for _, _, first in self.starts]
             for k in range(_SEEDS):
                 first = firsts[k % len(firsts)]
                 self._anneal(first, seed * _SEEDS + k, changes // _SEEDS, bound, watchdog)
             return
+        if share < _ALONE:
+            self._anneal(self.starts[0][2], seed * _SEEDS, changes, bound, watchdog)
+            return
+        if self.repair is not None:
+            self._relax(seed * _SEEDS, int(changes * _RELAXED), bound, watchdog)
+            changes -= int(changes * _RELAXED)
+        firsts = [first for _, _, first in self.starts]
         ends = [
             self._anneal(first, seed * _SEEDS, int(changes * _TRIAL), bound, watchdog)
             for first in firsts
@@ -137,6 +203,14 @@ class ProgramSearch:
         best = min(range(len(ends)), key=lambda k: (self.energy(ends[k]), k))
         left = changes - len(ends) * int(changes * _TRIAL)
         self._anneal(ends[best], seed * _SEEDS, left, bound, watchdog)
+
+    def _relax(self, seed: int, changes: int, bound: float, watchdog: Watchdog) -> None:
+        """Search the fastest start on as if memory had no limit, and repair what that comes to."""
+        if self.fastest.excess:
+            end = self._anneal(self.fastest, seed, changes, bound, watchdog, pressure=0.0)
+            draft = ProgramDraft(self.flat)
+            draft.adopt(end)
+            self.start_at(draft)
 
     def _list(self) -> None:
         """Make lists: windows, from the start and the end, of single collectives and of buckets."""
@@ -160,18 +234,22 @@ class ProgramSearch:
         changes: int,
         bound: float,
         watchdog: Watchdog,
+        pressure: float = 1.0,
     ) -> ProgramDraft:
-        """Anneal from a draft; return where that came to."""
+        """Anneal from a draft; return where that came to.
+
+        ``pressure`` multiplies what memory above the limit costs.
+        """
         if watchdog.cut or self.value <= bound * (1 + 1e-9):
             return first
         annealer = ProgramAnnealer(self.flat, seed)
         annealer.adopt(first)
         annealer.execute(inf)
         annealer.offer()
-        annealer.price = _PRICE * annealer.value / max(1, self.flat.memory)
-        annealer.step = _STEP * annealer.value
+        annealer.lasting = annealer.value / max(1, annealer.length)
         hot = _HOT[seed % len(_HOT)] * annealer.value / max(1, annealer.length)
         for k in range(_ROUNDS):
+            annealer.weight = pressure * _WEIGHT * _HEAVIER ** (k / (_ROUNDS - 1))
             heat = hot * _COLDER ** (-k / _ROUNDS)
             cold = hot * _COLDER ** (-(k + 1) / _ROUNDS)
             left = changes // _ROUNDS
@@ -189,7 +267,24 @@ class ProgramSearch:
             if watchdog.cut or self.value <= bound * (1 + 1e-9):
                 break
         annealer.execute(inf)
+        if pressure and annealer.excess and self.repair is not None:
+            repaired = ProgramDraft(self.flat)
+            repaired.adopt(annealer)
+            self.repair.make(repaired)
+            repaired.execute(inf)
+            self.offer(repaired)
         return annealer
+
+
+def _order_of(program: Program) -> list[int]:
+    """Return the positions of all ops in the order in which a program asks for them."""
+    order: list[int] = []
+    for do, what in program.steps:
+        if do == COMPUTE:
+            order.append(what)
+        elif do == LAUNCH:
+            order += program.buckets[what]
+    return order
 
 
 def _by_tail(lister: ListScheduler) -> None:

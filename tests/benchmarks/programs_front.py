@@ -1,0 +1,64 @@
+"""Fronts of time and memory of the compiled graphs of ``shared/data/compiled``.
+
+``python -m tests.benchmarks.programs_front [GRAPH ...] [--limits-gib GIB ...]``. Without limits
+there are eleven: ten evenly from the least peak of a rule to that of the program without a limit,
+and none. Times in ms, memory in GiB, CPU seconds of this process for all limits of a graph.
+"""
+
+import argparse
+import time
+from collections.abc import Sequence
+
+from solver.programs.execute import execute
+from solver.programs.front import plan_front
+from solver.programs.plan import ProgramOptions, plan
+from solver.programs.policies import POLICIES, program_of
+from solver.programs.problem import ProgramProblem
+from tests.benchmarks.programs import GIB, table
+from tests.programs.shared import FOLDER, load
+
+#: Limits of a front, without the last, which is none.
+_LIMITS = 10
+
+
+def limits_of(problem: ProgramProblem) -> list[int | None]:
+    """Return the limits of a front [bytes], None last."""
+    runs = [execute(problem, program_of(name, problem)) for name in POLICIES]
+    least = min(run.peak_bytes for run in runs)
+    most = plan(problem).peak_bytes
+    return [*(least + k * (most - least) // (_LIMITS - 1) for k in range(_LIMITS)), None]
+
+
+def rows(name: str, limits: Sequence[int | None]) -> list[list[str]]:
+    """Plan a front; return a row for each limit, the CPU time in the first."""
+    problem = load(name)
+    limits = limits or limits_of(load(name))
+    began = time.process_time()
+    front = plan_front(problem, limits, ProgramOptions())
+    took = f"{time.process_time() - began:.1f} s"
+    found = []
+    for k, each in enumerate(front):
+        limit = "none" if each.limit is None else f"{each.limit / GIB:.6f}"
+        cells = [name, limit, "-", "-", "-", took if k == 0 else ""]
+        if each.plan is not None:
+            planned, total = each.plan, each.plan.iteration_time_us
+            gap = f"{planned.gap or 0:.2%}" + (f" ({planned.cut})" if planned.cut else "")
+            cells[2:5] = [f"{total / 1e3:.2f}", f"{planned.peak_bytes / GIB:.4f}", gap]
+        found.append(cells)
+    return found
+
+
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    graphs = sorted(path.name.removesuffix(".json.gz") for path in FOLDER.glob("*.json.gz"))
+    parser.add_argument("graphs", nargs="*", default=graphs)
+    parser.add_argument("--limits-gib", nargs="*", type=float, help="0 is none")
+    asked = parser.parse_args()
+    limits = [int(each * GIB) if each else None for each in asked.limits_gib or ()]
+    for name in asked.graphs:
+        table(rows(name, limits), ("graph", "limit", "time", "peak", "gap", "CPU"), print)
+
+
+if __name__ == "__main__":
+    main()
