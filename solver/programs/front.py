@@ -16,7 +16,7 @@ from solver.programs.result import ProgramPlan
 
 #: The search within each limit but the largest takes so much of the changes of one alone: it goes
 #: on from what the others came to.
-_SHARE = 0.25
+_SHARE = 0.35
 
 
 @dataclass(frozen=True, slots=True)
