@@ -207,6 +207,11 @@ EARLY = ("compute 0", "launch 0", "compute 2", "wait 0", "launch 1", "compute 4"
 FUSED = ("compute 0", "compute 2", "pack 0", "launch 0", "compute 4", "wait 0", "unpack 0")
 
 
+def of_steps(buckets, steps):
+    asked = [step.split() for step in steps]
+    return Program(buckets, tuple(HostStep(do, int(what)) for do, what in asked))
+
+
 @pytest.mark.parametrize(
     ("buckets", "steps", "inputs_held", "profile"),
     [
@@ -224,9 +229,7 @@ FUSED = ("compute 0", "compute 2", "pack 0", "launch 0", "compute 4", "wait 0", 
 def test_on_paper(buckets, steps, inputs_held, profile):
     """Three ops of 10, 20 and 20 us, launches of 10 us; copies take no time; one worker."""
     problem = paper(inputs_held)
-    asked = [step.split() for step in steps]
-    program = Program(buckets, tuple(HostStep(do, int(what)) for do, what in asked))
-    run = execute(problem, program)
+    run = execute(problem, of_steps(buckets, steps))
     assert run.profile == profile
     assert run.peak_bytes == max(held for _, held in profile)
 
@@ -235,8 +238,7 @@ def test_on_paper(buckets, steps, inputs_held, profile):
 def test_what_is_held_to_waits_alone_is_said(inputs_held, said):
     """On paper, of the late waits above: 20 bytes instead of 14."""
     problem = paper(inputs_held)
-    asked = [step.split() for step in LATE]
-    program = Program(ALONE, tuple(HostStep(do, int(what)) for do, what in asked))
+    program = of_steps(ALONE, LATE)
     found = held_to_waits(Executed(problem, program, execute(problem, program)))
     assert found is None if said is None else said in found
 
