@@ -1,7 +1,8 @@
 """Programs of the compiled graphs of ``shared/data/compiled``, beside PyTorch and other rules.
 
-``python -m tests.benchmarks.programs [--jitter] [GRAPH ...]``. Times in ms, memory in GiB, CPU
-seconds of this process. The memory limit of each graph is PyTorch's peak.
+``python -m tests.benchmarks.programs [--jitter] [--rules] [GRAPH ...]``. Times in ms, memory in
+GiB, CPU seconds of this process. The memory limit of each graph is PyTorch's peak; the rules alone
+have none, and run on all graphs there are.
 """
 
 import argparse
@@ -13,9 +14,10 @@ from dataclasses import replace
 from solver.costs import ChannelCost, Cost
 from solver.programs.execute import execute
 from solver.programs.plan import ProgramOptions, plan
+from solver.programs.policies import POLICIES
 from solver.programs.problem import ProgramProblem
 from solver.programs.program import Program
-from tests.programs.shared import PYTORCH, load
+from tests.programs.shared import PYTORCH, load, names
 
 GIB = 1 << 30
 
@@ -97,6 +99,16 @@ def survives(problem: ProgramProblem, program: Program, jitter: tuple[float, flo
     return f"{sum(run.iteration_time for run in runs) / len(runs) / 1e3:.1f}"
 
 
+def by_rule(name: str) -> list[str]:
+    """Return time and peak of each rule without a limit of memory."""
+    problem = load(name)
+    runs = [execute(problem, make(problem)) for make in POLICIES.values()]
+    return [
+        name,
+        *(f"{run.iteration_time / 1e3:.1f} ({run.peak_bytes / GIB:.2f})" for run in runs),
+    ]
+
+
 def table(rows: list[list[str]], head: tuple[str, ...], write: Callable[[str], None]) -> None:
     """Write rows as a table in Markdown."""
     write(f"| {' | '.join(head)} |")
@@ -110,6 +122,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("graphs", nargs="*", default=list(PYTORCH))
     parser.add_argument("--jitter", action="store_true", help="also vary the times")
+    parser.add_argument("--rules", action="store_true", help="also run every rule alone")
     asked = parser.parse_args()
     rows, varied = [], []
     for name in asked.graphs:
@@ -120,6 +133,8 @@ def main() -> None:
     table(rows, COLUMNS, print)
     if varied:
         table(varied, ("graph", *JITTERS), print)
+    if asked.rules:
+        table([by_rule(name) for name in names()], ("graph", *POLICIES), print)
 
 
 if __name__ == "__main__":

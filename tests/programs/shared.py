@@ -21,6 +21,11 @@ PYTORCH = {
 }
 
 
+def names() -> list[str]:
+    """Name the graphs that are there."""
+    return sorted(path.name.removesuffix(".json.gz") for path in FOLDER.glob("*.json.gz"))
+
+
 def load(name: str, memory_bytes: int | None = None) -> ProgramProblem:
     """Read one of the graphs, the stream ``gpu`` free, with copies at 3.35 TB/s."""
     raw = json.loads(gzip.decompress((FOLDER / f"{name}.json.gz").read_bytes()))

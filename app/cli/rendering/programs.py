@@ -34,6 +34,10 @@ _TITLES = {
     "in_order": "the graph's order",
     "inductor": "inductor, overlap and buckets",
     "simple_overlap": "launches raised, waits sunk",
+    "bucketed_overlap": "the same, buckets of 500 MB",
+    "transformer_blocks": "torchtitan, blocks as buckets",
+    "topo_span": "inductor, buckets of a span",
+    "deepcompile": "DeepCompile, prefetch",
     "xla_lhs": "XLA, latency hiding",
 }
 
