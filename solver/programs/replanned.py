@@ -32,7 +32,7 @@ def with_more_memory(
     limit = planned.problem.limits.memory_bytes
     assert limit is not None, "the plan has a limit"
     best, found = planned, []
-    alone = replace(options, baselines=())
+    alone = replace(options, baselines=(), robust=None)
     for extra in sorted(set(extras)):
         limits = replace(planned.problem.limits, memory_bytes=limit + extra)
         roomier = replace(planned.problem, limits=limits)

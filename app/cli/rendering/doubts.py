@@ -8,7 +8,7 @@ from app.cli.rendering.policies import titled
 from app.cli.rendering.tables import table
 from app.schemas.believed import BelievedBody
 from solver.evidence.doubts import DoubtedGain
-from solver.planning.robust import Robustness
+from solver.evidence.robustness import Robustness
 
 
 def believed(body: BelievedBody) -> str:
