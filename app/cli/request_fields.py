@@ -327,6 +327,13 @@ FIELDS: dict[str, RequestField] = {
     "OptionsBody.host_order": RequestField(
         "Plan a program, what one rank's host asks for in order, whatever the graph is",
     ),
+    "OptionsBody.inputs_held": RequestField(
+        "Until when what a launch reads is held in memory",
+        choices=(
+            "wait",
+            "launch",
+        ),
+    ),
     "OptionsBody.launch_tolerance": RequestField(
         "joint answers with the plan of fewest launches that it finds to take at most this share "
         "longer than the best one",
@@ -663,6 +670,13 @@ FIELDS: dict[str, RequestField] = {
         least=0.001,
         most=1000000000.0,
     ),
+    "SimulatedOptions.inputs_held": RequestField(
+        "Until when what a launch reads is held in memory",
+        choices=(
+            "wait",
+            "launch",
+        ),
+    ),
     "SimulatedOptions.max_bucket_bytes": RequestField(
         "The most bytes of a bucket of several tensors",
         least=1,
@@ -791,6 +805,13 @@ FIELDS: dict[str, RequestField] = {
         "Speed of the copies into and out of buckets, of bytes read and written",
         least=0.001,
         most=1000000000.0,
+    ),
+    "SweptOptions.inputs_held": RequestField(
+        "Until when what a launch reads is held in memory",
+        choices=(
+            "wait",
+            "launch",
+        ),
     ),
     "SweptOptions.margin_us": RequestField(
         "A launch is asked for no earlier than needed to end this long before what waits for it, "

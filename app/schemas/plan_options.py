@@ -19,6 +19,7 @@ from app.schemas.policies import BaselineBody, Choices, named_bodies
 from app.schemas.program_options import (
     Bytes,
     CopyGbps,
+    HeldInputs,
     MarginUs,
     MaxBucketBytes,
     MaxBytesUnderWay,
@@ -45,6 +46,7 @@ _OF_PROGRAMS = (
     "max_bucket_bytes",
     "max_bytes_under_way",
     "margin_us",
+    "inputs_held",
 )
 
 
@@ -139,6 +141,7 @@ class OptionsBody(RequestModel):
     max_bucket_bytes: MaxBucketBytes = None
     max_bytes_under_way: MaxBytesUnderWay = None
     margin_us: MarginUs = None
+    inputs_held: HeldInputs = None
     host_order: Annotated[
         bool,
         Field(

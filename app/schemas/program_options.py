@@ -7,6 +7,7 @@ from pydantic import Field
 from app.limits import MAX_COPY_GBPS, MIN_COPY_GBPS
 from app.schemas.base import RequestModel, is_unknown
 from solver.limits import MAX_BYTES, MAX_DURATION_US
+from solver.programs.problem import InputsHeld
 
 Bytes = Annotated[int, Field(ge=1, le=MAX_BYTES)]
 
@@ -46,6 +47,17 @@ MaxBytesUnderWay = Annotated[
 ]
 
 
+HeldInputs = Annotated[
+    InputsHeld | None,
+    Field(
+        exclude_if=is_unknown,
+        description="Until when what a launch reads is held in memory: `wait`, until the host's "
+        "wait for it, as PyTorch does; `launch`, until it has ended; of a program `wait` unless "
+        "it is given.",
+    ),
+]
+
+
 MarginUs = Annotated[
     Annotated[float, Field(ge=0, le=MAX_DURATION_US)] | None,
     Field(
@@ -62,6 +74,7 @@ class ProgramOptionsBody(RequestModel):
     copy_gbps: CopyGbps = None
     max_bucket_bytes: MaxBucketBytes = None
     max_bytes_under_way: MaxBytesUnderWay = None
+    inputs_held: HeldInputs = None
 
 
 class SimulatedOptions(ProgramOptionsBody):

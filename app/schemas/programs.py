@@ -8,12 +8,20 @@ from app.schemas.base import AnswerModel, is_unknown
 from solver.programs.execute import Holding
 from solver.programs.explanation.critical import PathTimes
 from solver.programs.explanation.earlier import MovedLaunch
+from solver.programs.problem import InputsHeld
 from solver.programs.result import RoomierPlan
 
 
 class MemoryUse(AnswerModel):
     """Memory over time."""
 
+    inputs_held: Annotated[
+        InputsHeld,
+        Field(
+            description="Until when what a launch reads is held, of every figure of memory in this "
+            "answer: `wait`, until the host's wait for it; `launch`, until it has ended."
+        ),
+    ]
     limit_bytes: Annotated[int | None, Field(description="What it may be; null without a limit.")]
     peak_us: Annotated[float, Field(description="When the most is first reached [us].")]
     profile: Annotated[

@@ -94,6 +94,7 @@ def memory_of(done: Executed, more: Sequence[RoomierPlan] = ()) -> MemoryUse:
     held = (each for each in run.holdings if each.start_us <= run.peak_us < each.end_us)
     largest = sorted((each for each in held if each.bytes), key=lambda each: -each.bytes)
     return MemoryUse(
+        inputs_held=done.problem.inputs_held,
         limit_bytes=limit,
         peak_us=run.peak_us,
         profile=list(run.profile),

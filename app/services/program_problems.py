@@ -10,7 +10,7 @@ from solver.costs import network_of
 from solver.graph import Graph
 from solver.programs.plan import ProgramOptions
 from solver.programs.policies import POLICIES
-from solver.programs.problem import ProgramLimits, ProgramProblem
+from solver.programs.problem import TO_WAIT, ProgramLimits, ProgramProblem
 
 #: Speed of copies where nothing is said [Gbit/s]: 3.35 TB/s, the memory of an H100.
 ASSUMED_COPY_GBPS = 26_800.0
@@ -35,7 +35,8 @@ def problem_on(
     """Return a program's problem on a cluster, with so much memory [bytes]."""
     limits = ProgramLimits(limit, options.max_bucket_bytes, options.max_bytes_under_way)
     copies = ASSUMED_COPY_GBPS if options.copy_gbps is None else options.copy_gbps
-    return ProgramProblem(graph, network_of(cluster.to_cluster()), copies, limits)
+    network, held = network_of(cluster.to_cluster()), options.inputs_held or TO_WAIT
+    return ProgramProblem(graph, network, copies, limits, held)
 
 
 def program_options(request: PlanRequest) -> ProgramOptions:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from solver.graph import COMPUTE as COMPUTE_KIND
 from solver.graph import Graph
 from solver.graph.links import Positions
-from solver.programs.problem import ProgramProblem, copies_of, launch_time
+from solver.programs.problem import TO_WAIT, ProgramProblem, copies_of, launch_time
 from solver.programs.program import COMPUTE, LAUNCH, PACK, UNPACK, WAIT, Program
 
 
@@ -74,7 +74,8 @@ def execute(problem: ProgramProblem, program: Program) -> ProgramRun:
     its home, has ended. A wait holds the streams of the bucket's consumers and its home until the
     launch has ended. Copies run on the home: the stream of the first consumer of compute, else of
     the first producer, else of the first op. Memory is that of model section 10, half open: what
-    ends at an instant is freed before what starts then.
+    ends at an instant is freed before what starts then. What a launch reads is held until it has
+    ended, or until the wait for it has, as :attr:`ProgramProblem.inputs_held` says.
 
     Parameters
     ----------
@@ -201,12 +202,13 @@ def _holdings(
     for b, members in enumerate(program.buckets):
         sent, is_one = at[LAUNCH][b], len(members) == 1
         over = sent.end if is_one else at[UNPACK][b].end
+        read = at[WAIT][b].end if problem.inputs_held == TO_WAIT else sent.end
         for i in members:
-            reads[graph.ops[i].id] = sent
+            reads[graph.ops[i].id] = HostSpan(sent.start, read)
             writes[graph.ops[i].id] = HostSpan(sent.start, over)
         if not is_one:
             sizes, name = copies_of(problem, members), bucket_id(b)
-            packed = Holding(f"{name} packed", sizes.packed_bytes, at[PACK][b].start, sent.end)
+            packed = Holding(f"{name} packed", sizes.packed_bytes, at[PACK][b].start, read)
             copies += [packed, Holding(f"{name} unpacked", sizes.unpacked_bytes, sent.start, over)]
     buffers = []
     for buffer in graph.buffers:

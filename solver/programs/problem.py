@@ -2,13 +2,22 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final, Literal
 
 from solver.costs import ChannelCost, Network
 from solver.graph import ALL_GATHER, REDUCE_SCATTER, Graph
 
 #: Bytes a microsecond of one Gbit/s.
 _BYTES_PER_US = 125.0
+
+#: Until when what a launch reads is held.
+InputsHeld = Literal["wait", "launch"]
+
+#: Until the host's wait for the launch: what PyTorch does.
+TO_WAIT: Final = "wait"
+
+#: Until the launch has ended.
+TO_LAUNCH: Final = "launch"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +55,9 @@ class ProgramProblem:
         where they take no time.
     limits
         What a program must keep.
+    inputs_held
+        Until when what a launch reads is held, its members' own buffers and the bucket's packed
+        input: ``wait`` or ``launch``. Figures of memory under one rule say nothing of the other.
     memo
         What has been computed of it and is asked for again; no part of its value.
     """
@@ -54,6 +66,7 @@ class ProgramProblem:
     network: Network
     copy_gbps: float | None = None
     limits: ProgramLimits = ProgramLimits()
+    inputs_held: InputsHeld = TO_WAIT
     memo: dict[str, Any] = field(init=False, default_factory=dict, repr=False)
 
 

@@ -1,4 +1,7 @@
-"""The memory of programs in CP-SAT: buffers and copies of buckets, half open."""
+"""The memory of programs in CP-SAT: buffers and copies of buckets, half open.
+
+What a launch reads is let go when it has ended, or when its wait has: ``held_to_wait``.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from tests.programs.cp_sat import Sequences
 
-COMPUTE, PACK, UNPACK = 0, 1, 3
+COMPUTE, PACK, WAIT, UNPACK = 0, 1, 2, 3
 
 
 def hold(found: Sequences) -> None:
@@ -30,8 +33,8 @@ def _buffers(found: Sequences) -> list[tuple[Any, Any, Any]]:
         if lane is None:
             writes[i] = reads[i] = found.starts[COMPUTE, i], found.ends[COMPUTE, i]
         else:
-            begin, sent, written = _times(found, i)
-            writes[i], reads[i] = (begin, written), (begin, sent)
+            begin, read, written = _times(found, i)
+            writes[i], reads[i] = (begin, written), (begin, read)
     spans = []
     for size, writer, readers, kept in found.problem["buffers"]:
         begin, last = found.model.new_constant(0), []
@@ -47,15 +50,21 @@ def _buffers(found: Sequences) -> list[tuple[Any, Any, Any]]:
 
 
 def _times(found: Sequences, i: int) -> tuple[Any, Any, Any]:
-    """Return start and end of a collective's launch, and when all is written: it or its copy."""
-    begin, sent, written = found.number(), found.number(), found.number()
+    """Return a collective's launch, when its inputs are let go, and when it or its copy wrote."""
+    begin, read, written = found.number(), found.number(), found.number()
     for j in found.leaders(i):
         chosen, several = found.inside[i, j], found.several[j]
         found.model.add(begin == found.launch[j][0]).only_enforce_if(chosen)
-        found.model.add(sent == found.launch[j][1]).only_enforce_if(chosen)
-        found.model.add(written == sent).only_enforce_if([chosen, several.negated()])
+        found.model.add(read == _let_go(found, j)).only_enforce_if(chosen)
+        one = [chosen, several.negated()]
+        found.model.add(written == found.launch[j][1]).only_enforce_if(one)
         found.model.add(written == found.ends[UNPACK, j]).only_enforce_if([chosen, several])
-    return begin, sent, written
+    return begin, read, written
+
+
+def _let_go(found: Sequences, j: int) -> Any:
+    """Return when what a bucket's launch reads is let go."""
+    return found.ends[WAIT, j] if found.problem["held_to_wait"] else found.launch[j][1]
 
 
 def _copies(found: Sequences) -> list[tuple[Any, Any, Any]]:
@@ -63,7 +72,7 @@ def _copies(found: Sequences) -> list[tuple[Any, Any, Any]]:
     spans = []
     for j, (packed, unpacked) in found.shares.items():
         for begin, end, size in (
-            (found.starts[PACK, j], found.launch[j][1], packed),
+            (found.starts[PACK, j], _let_go(found, j), packed),
             (found.launch[j][0], found.ends[UNPACK, j], unpacked),
         ):
             from_, to = found.number(), found.number()

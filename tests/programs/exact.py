@@ -89,6 +89,7 @@ def _plain(problem: ProgramProblem) -> dict[str, Any]:
         "copy": copy,
         "bucket_bytes": problem.limits.bucket_bytes,
         "memory": problem.limits.memory_bytes,
+        "held_to_wait": problem.inputs_held == "wait",
         "buffers": [
             [
                 b.bytes,

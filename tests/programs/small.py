@@ -8,13 +8,19 @@ from solver.costs.functions.affine import Affine
 from solver.graph import Buffer, Graph, Op, build
 from solver.programs.execute import ProgramRun, execute
 from solver.programs.policies.in_order import in_order
-from solver.programs.problem import ProgramLimits, ProgramProblem
+from solver.programs.problem import InputsHeld, ProgramLimits, ProgramProblem
 from solver.programs.program import COMPUTE, LAUNCH, WAIT, HostStep, Program
 
 KINDS = ("all_gather", "reduce_scatter", "all_reduce")
 
 
-def small(seed: int, ops: int = 12, collectives: int = 5, memory: bool = True) -> ProgramProblem:
+def small(
+    seed: int,
+    ops: int = 12,
+    collectives: int = 5,
+    memory: bool = True,
+    inputs_held: InputsHeld = "wait",
+) -> ProgramProblem:
     """Draw a problem of one free stream and two channels; a copy of n bytes takes n / 2 us.
 
     With ``memory`` it has a limit between the least that one op alone needs and the peak of the
@@ -33,9 +39,8 @@ def small(seed: int, ops: int = 12, collectives: int = 5, memory: bool = True) -
 
     copy = draw.choice((0.032, 0.064, None))
     network = Network(cost, workers=(("a", 2), ("b", 2)))
-    problem = ProgramProblem(
-        graph, network, copy, ProgramLimits(bucket_bytes=draw.choice((None, None, 16)))
-    )
+    limits = ProgramLimits(bucket_bytes=draw.choice((None, None, 16)))
+    problem = ProgramProblem(graph, network, copy, limits, inputs_held)
     if not memory:
         return problem
     runs = [execute(problem, in_order(problem)), *(_shuffled(problem, draw) for _ in range(8))]

@@ -55,6 +55,7 @@ def agrees(draft):
 def test_changes_keep_the_order_and_the_executor_agrees(seed):
     draw = random.Random(seed)
     problem = drawn(seed, under_way_bytes=draw.choice((None, 24)))
+    problem = replace(problem, inputs_held=("wait", "launch")[seed % 2])
     draft = UndoableDraft(Flat(problem))
     in_place(problem, draft)
     draft.execute(inf)

@@ -1,13 +1,13 @@
 """DeepCompile's prefetch: gathers launched as early as the memory allows, fused on the way."""
 
-from solver.graph import ALL_GATHER
+from solver.graph import ALL_GATHER, REDUCE_SCATTER
 from solver.graph import COMPUTE as COMPUTE_KIND
 from solver.programs.policies.in_order import least_order
 from solver.programs.policies.parameter_buckets import parameter_collectives, with_the_rest
 from solver.programs.policies.pulled_order import pulled_order
 from solver.programs.policies.tracked_memory import TrackedMemory, budget_of
 from solver.programs.problem import ProgramProblem, is_fusable, lane_of, launch_time
-from solver.programs.program import COMPUTE, LAUNCH, Program, with_waits
+from solver.programs.program import COMPUTE, LAUNCH, WAIT, Program, with_waits
 
 GIB = 1 << 30
 
@@ -27,8 +27,8 @@ def deepcompile(
     taken before it where the two together take less than ``longer`` times the longer one. The
     groups move on towards the start; the one taken first is launched where the memory of the order
     and of all groups on their way would exceed the limit, or these ``buffered_bytes``. Scatters are
-    launched where they stand, and waited for at the end; everything else keeps the order of the
-    graph.
+    launched where they stand, each waited for after the launch of the next, since they have two
+    buffers; everything else keeps the order of the graph.
 
     Parameters
     ----------
@@ -57,7 +57,8 @@ def deepcompile(
     for i in order:
         memory.schedule(i)
         levels.append(memory.level)
-    gathers = {i for i in parameter_collectives(problem) if graph.ops[i].kind == ALL_GATHER}
+    sent = parameter_collectives(problem)
+    gathers = {i for i in sent if graph.ops[i].kind == ALL_GATHER}
     groups: list[list[int]] = []
     open_: list[int] = []
     held = 0
@@ -95,9 +96,14 @@ def deepcompile(
     place = {i: k for k, i in enumerate(order)}
     buckets = with_the_rest(problem, [sorted(each, key=place.__getitem__) for each in fused])
     bucket_of = {i: b for b, members in enumerate(buckets) for i in members}
-    wanted = []
+    scatters = {i for i in sent if graph.ops[i].kind == REDUCE_SCATTER}
+    wanted: list[tuple[str, int]] = []
+    last = None
     for each in reversed(backwards):
         i = each[0] if isinstance(each, tuple) else each
         is_op = graph.ops[i].kind == COMPUTE_KIND
         wanted.append((COMPUTE, i) if is_op else (LAUNCH, bucket_of[i]))
+        if i in scatters:
+            wanted += [] if last is None else [(WAIT, last)]
+            last = bucket_of[i]
     return with_waits(problem, buckets, pulled_order(problem, buckets, wanted))

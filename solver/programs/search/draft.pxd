@@ -35,8 +35,10 @@ cdef class ProgramDraft:
     cdef void pass_to(self, double time) noexcept
     @cython.locals(flat=Flat, c=int)
     cdef void _go_out(self, int b) noexcept
-    @cython.locals(flat=Flat, c=int, i=int)
+    @cython.locals(flat=Flat, i=int)
     cdef void _come_off(self, int b) noexcept
+    @cython.locals(flat=Flat, c=int, i=int)
+    cdef void _let_inputs_go(self, int b) noexcept
     cdef void _stand(self, double time) noexcept
     @cython.locals(flat=Flat, e=int, b=int)
     cdef void drop(self, int begin, int end, int[::1] buffers) noexcept

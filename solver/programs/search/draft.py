@@ -220,6 +220,9 @@ class ProgramDraft:
         self.waited[b] = 1
         self.under_way -= self.total[b]
         self.clock = max(self.clock, self.end[flat.ops + b])
+        if flat.is_held_to_wait:
+            self.pass_to(self.clock)
+            self._let_inputs_go(b)
         if self.count[b] > 1:
             self.clock += self.unpack[b]
             self.pass_to(self.clock)
@@ -268,15 +271,22 @@ class ProgramDraft:
             c = self.follower[c]
 
     def _come_off(self, b: int) -> None:
-        """Free what a bucket read until its launch ended; alone it has also written."""
+        """End a launch: a bucket alone has written."""
+        flat = self.flat
+        if not flat.is_held_to_wait:
+            self._let_inputs_go(b)
+        if self.count[b] == 1:
+            i = flat.position[self.first[b]]
+            self.drop(flat.writes_at[i], flat.writes_at[i + 1], flat.writes)
+
+    def _let_inputs_go(self, b: int) -> None:
+        """Free what a bucket's launch read."""
         flat = self.flat
         self.level -= self.packed[b]
         c = self.first[b]
         while c >= 0:
             i = flat.position[c]
             self.drop(flat.reads_at[i], flat.reads_at[i + 1], flat.reads)
-            if self.count[b] == 1:
-                self.drop(flat.writes_at[i], flat.writes_at[i + 1], flat.writes)
             c = self.follower[c]
 
     def _stand(self, time: float) -> None:

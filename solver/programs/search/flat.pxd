@@ -7,4 +7,5 @@ cdef class Flat:
     cdef readonly long long[::1] size, held, written
     cdef readonly long long base, memory, most_under_way
     cdef readonly double load
+    cdef readonly bint is_held_to_wait
     cdef dict _costs

@@ -4,7 +4,7 @@ from array import array
 from collections.abc import Iterable, Sequence
 
 from solver.graph import COMPUTE
-from solver.programs.problem import ProgramProblem, copies_of, lane_of, launch_time
+from solver.programs.problem import TO_WAIT, ProgramProblem, copies_of, lane_of, launch_time
 
 
 class Flat:
@@ -29,17 +29,19 @@ class Flat:
     preds, succs
         Positions before and after each op.
     reads, writes
-        The buffers that each op reads, itself written ones not, and those that it writes.
+        The buffers that each op reads, and those that it writes.
     written
         Bytes that each op begins to hold when it starts.
     uses
-        Of each buffer how many ops read or write it; so many more than there are for a kept one.
+        How often each buffer is read or written; so many more than there are for a kept one.
     held
         Bytes of each buffer.
     base
         Bytes of the inputs.
     load
         Time of all compute [us].
+    is_held_to_wait
+        Whether what a launch reads is held until its wait, else until its end.
     memory, most_under_way
         The limits [bytes]; 2^62 where there is none.
     """
@@ -67,6 +69,7 @@ class Flat:
         self.succs_at, self.succs = _lists(graph.succs)
         self._lay_out_buffers()
         limits = problem.limits
+        self.is_held_to_wait = problem.inputs_held == TO_WAIT
         self.memory = 1 << 62 if limits.memory_bytes is None else limits.memory_bytes
         most = limits.under_way_bytes
         self.most_under_way = 1 << 62 if most is None else most
@@ -85,7 +88,7 @@ class Flat:
         for b, buffer in enumerate(graph.buffers):
             self.held[b] = buffer.bytes
             writer = None if buffer.written_by is None else index[buffer.written_by]
-            readers = sorted({index[name] for name in buffer.read_by} - {writer})
+            readers = sorted({index[name] for name in buffer.read_by})
             for i in readers:
                 reads[i].append(b)
             self.uses[b] = len(readers)
