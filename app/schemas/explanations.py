@@ -64,5 +64,6 @@ class CostWarning(AnswerModel):
         "not_searched",
         "copy_speed_assumed",
         "program_by_option",
+        "rule_ahead",
     ]
     detail: str

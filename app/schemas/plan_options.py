@@ -168,10 +168,10 @@ class OptionsBody(RequestModel):
             time_limit_s=self.time_limit_s,
             effort=self.effort,
             launch_tolerance=self.launch_tolerance,
-            robust=self._robust(),
+            robust=self.to_robust(),
         )
 
-    def _robust(self) -> RobustOptions | None:
+    def to_robust(self) -> RobustOptions | None:
         """Return how to choose by draws; None where the stated costs decide."""
         if self.robust is None:
             return None

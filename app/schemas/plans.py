@@ -205,7 +205,8 @@ class PlanAnswer(ExplainedAnswer):
         Field(
             exclude_if=is_unknown,
             description="Of a plan that was chosen by draws of the costs: what it, the plan "
-            "without them and each policy take under the same draws.",
+            "without them and each policy take under the same draws; beside a program each that "
+            "keeps its limit of memory.",
         ),
     ] = None
     osf: Annotated[

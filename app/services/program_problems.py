@@ -51,6 +51,7 @@ def program_options(request: PlanRequest) -> ProgramOptions:
         time_limit_s=options.time_limit_s / plans,
         effort=options.effort,
         share=min(1.0, _WHOLE / plans),
+        robust=options.to_robust(),
         **given,
     )
 

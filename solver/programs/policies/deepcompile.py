@@ -1,6 +1,8 @@
 """DeepCompile's prefetch: gathers launched as early as the memory allows, fused on the way."""
 
-from solver.graph import ALL_GATHER, REDUCE_SCATTER
+from collections.abc import Iterator, Mapping, Sequence
+
+from solver.graph import ALL_GATHER
 from solver.graph import COMPUTE as COMPUTE_KIND
 from solver.programs.policies.in_order import least_order
 from solver.programs.policies.parameter_buckets import parameter_collectives, with_the_rest
@@ -17,6 +19,7 @@ def deepcompile(
     *,
     fuse_bytes: int = 1_000_000_000,
     buffered_bytes: int = 4_000_000_000,
+    reduced_bytes: int = 1_000_000_000,
     longer: float = 1.2,
     more_bytes: int = GIB,
     more_share: float = 0.05,
@@ -27,13 +30,15 @@ def deepcompile(
     taken before it where the two together take less than ``longer`` times the longer one. The
     groups move on towards the start; the one taken first is launched where the memory of the order
     and of all groups on their way would exceed the limit, or these ``buffered_bytes``. Scatters are
-    launched where they stand, each waited for after the launch of the next, since they have two
-    buffers; everything else keeps the order of the graph.
+    launched where they stand, and the oldest waited for where the buffers of reductions are full;
+    everything else keeps the order of the graph.
 
     Parameters
     ----------
     fuse_bytes, buffered_bytes
         Bytes of a group, and of all groups on their way, at most.
+    reduced_bytes
+        Bytes of scatters not waited for, at most: a ``reduce_bucket_size`` of 5e8 elements.
     longer
         What a fused launch may take at most, in times of the longer of its two halves.
     more_bytes, more_share
@@ -96,14 +101,24 @@ def deepcompile(
     place = {i: k for k, i in enumerate(order)}
     buckets = with_the_rest(problem, [sorted(each, key=place.__getitem__) for each in fused])
     bucket_of = {i: b for b, members in enumerate(buckets) for i in members}
-    scatters = {i for i in sent if graph.ops[i].kind == REDUCE_SCATTER}
     wanted: list[tuple[str, int]] = []
-    last = None
     for each in reversed(backwards):
         i = each[0] if isinstance(each, tuple) else each
         is_op = graph.ops[i].kind == COMPUTE_KIND
         wanted.append((COMPUTE, i) if is_op else (LAUNCH, bucket_of[i]))
-        if i in scatters:
-            wanted += [] if last is None else [(WAIT, last)]
-            last = bucket_of[i]
-    return with_waits(problem, buckets, pulled_order(problem, buckets, wanted))
+    scatters = {bucket_of[i]: graph.ops[i].bytes or 0 for i in sent if i not in gathers}
+    asked = _waited(pulled_order(problem, buckets, wanted), scatters, reduced_bytes)
+    return with_waits(problem, buckets, asked)
+
+
+def _waited(
+    order: Sequence[tuple[str, int]], sizes: Mapping[int, int], most: int
+) -> Iterator[tuple[str, int]]:
+    """Yield an order that waits for the oldest of some launches beyond so many bytes."""
+    under_way: list[int] = []
+    for do, what in order:
+        yield do, what
+        if do == LAUNCH and what in sizes:
+            under_way.append(what)
+            while len(under_way) > 1 and sum(sizes[b] for b in under_way) > most:
+                yield WAIT, under_way.pop(0)
