@@ -65,5 +65,6 @@ class CostWarning(AnswerModel):
         "copy_speed_assumed",
         "program_by_option",
         "rule_ahead",
+        "chunks_assumed",
     ]
     detail: str

@@ -30,7 +30,7 @@ from app.services.program_explanations import (
 from app.services.program_problems import (
     policies_of,
 )
-from app.services.warnings import launched, search_of, units_of, warnings_of
+from app.services.warnings import chunks_of, launched, search_of, units_of, warnings_of
 from solver.bounds.status import FEASIBLE
 from solver.evidence.headline import ComparedPlan
 from solver.planning.result import Proof
@@ -81,6 +81,7 @@ def program_answer(
         + _by_option(problem)
         + _unsearched(planned)
         + _behind(planned)
+        + chunks_of(request.what_if)
         + search_of({"this program": planned.cut, **cuts})
         + warnings_of(request.cluster, launched(buckets, parts)),
         request=PlanRequestOut.of(

@@ -1,8 +1,8 @@
 """Programs of the compiled graphs of ``shared/data/compiled``, beside PyTorch and other rules.
 
-``python -m tests.benchmarks.programs [--jitter] [--rules] [GRAPH ...]``. Times in ms, memory in
-GiB, CPU seconds of this process. The memory limit of each graph is PyTorch's peak; the rules alone
-have none, and run on all graphs there are.
+``python -m tests.benchmarks.programs [--jitter] [--rules] [--chunks] [GRAPH ...]``. Times in ms,
+memory in GiB, CPU seconds of this process. The memory limit of each graph is PyTorch's peak; the
+rules alone and experts in chunks have none, and run on all graphs there are.
 """
 
 import argparse
@@ -17,12 +17,24 @@ from solver.programs.plan import ProgramOptions, plan
 from solver.programs.policies import POLICIES
 from solver.programs.problem import ProgramProblem
 from solver.programs.program import Program
+from solver.programs.replanned import with_changes
+from solver.simulation.chunking import Chunking
+from solver.simulation.what_if import Change
 from tests.programs.shared import PYTORCH, load, names
 
 GIB = 1 << 30
 
 #: Shares by which compute and launches vary, and times of all launches.
 JITTERS = {"as planned": (0.0, 0.0, 1.0), "jitter": (0.1, 0.2, 1.0), "slow": (0.0, 0.0, 1.3)}
+
+#: In how many chunks experts are cut, and the columns of that.
+COUNTS = (2, 4)
+CHUNKED = (
+    "graph",
+    "as it is",
+    "bound",
+    *(f"{c} chunks{w}" for c in COUNTS for w in ("", ", bound")),
+)
 
 COLUMNS = (
     "graph",
@@ -99,6 +111,16 @@ def survives(problem: ProgramProblem, program: Program, jitter: tuple[float, flo
     return f"{sum(run.iteration_time for run in runs) / len(runs) / 1e3:.1f}"
 
 
+def in_chunks(name: str) -> list[str]:
+    """Return time and bound of a graph, and with its experts in chunks."""
+    found = [plan(load(name), ProgramOptions(baselines=()))]
+    for count in COUNTS:
+        change = Change("*", kind="all_to_all", chunks=Chunking(count))
+        found.append(with_changes(found[0], [change], ProgramOptions(baselines=())))
+    figures = [(each.run.iteration_time, each.bound.value_us) for each in found]
+    return [name, *(f"{time / 1e3:.1f}" for pair in figures for time in pair)]
+
+
 def by_rule(name: str) -> list[str]:
     """Return time and peak of each rule without a limit of memory."""
     problem = load(name)
@@ -122,6 +144,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("graphs", nargs="*", default=list(PYTORCH))
     parser.add_argument("--jitter", action="store_true", help="also vary the times")
+    parser.add_argument("--chunks", action="store_true", help="also cut experts in chunks")
     parser.add_argument("--rules", action="store_true", help="also run every rule alone")
     asked = parser.parse_args()
     rows, varied = [], []
@@ -133,6 +156,8 @@ def main() -> None:
     table(rows, COLUMNS, print)
     if varied:
         table(varied, ("graph", *JITTERS), print)
+    if asked.chunks:
+        table([in_chunks(name) for name in names() if name.startswith("dsv3")], CHUNKED, print)
     if asked.rules:
         table([by_rule(name) for name in names()], ("graph", *POLICIES), print)
 
