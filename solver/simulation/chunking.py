@@ -1,6 +1,6 @@
 """Micro-batch chunking of experts as a what-if: blocks between two all-to-alls cut in chunks."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from solver.codes import FaultCode
@@ -187,11 +187,11 @@ class _Cut:
                 readers = tuple(
                     name for each in buffer.read_by for name in self._seen(each, own, k)
                 )
-                name = self._name(buffer.id, k)
-                yield Buffer(name, size, self._name(own, k), readers, buffer.kept)
+                name = _chunk_id(buffer.id, k)
+                yield Buffer(name, size, _chunk_id(own, k), readers, buffer.kept)
 
     def _chunk(self, op: Op, k: int) -> Op:
-        name, count = self._name(op.id, k), self._by.count
+        name, count = _chunk_id(op.id, k), self._by.count
         if op.kind != COMPUTE:
             elements, rest = divmod(op.bytes or 0, op.element_bytes)
             size = _shares(elements, count)[k] * op.element_bytes
@@ -199,20 +199,31 @@ class _Cut:
         own = op.duration_us or 0.0
         return op._replace(id=name, duration_us=own and own / count + self._by.overhead_us)
 
-    def _name(self, name: str, k: int) -> str:
-        return f"{name}:{k + 1}"
-
     def _all(self, name: str) -> list[str]:
         """Name an op, or all its chunks."""
         if name not in self._block:
             return [name]
-        return [self._name(name, k) for k in range(self._by.count)]
+        return [_chunk_id(name, k) for k in range(self._by.count)]
 
     def _seen(self, name: str, by: str, k: int) -> list[str]:
         """Name what of an op belongs to chunk k of another."""
         if name in self._block and self._block[name] == self._block[by]:
-            return [self._name(name, k)]
+            return [_chunk_id(name, k)]
         return self._all(name)
+
+
+def chunks_in(index: Mapping[str, int], name: str) -> list[int]:
+    """Return where the chunks of an op are by id, or the op that was not cut."""
+    if name in index:
+        return [index[name]]
+    found = []
+    while (place := index.get(_chunk_id(name, len(found)))) is not None:
+        found.append(place)
+    return found
+
+
+def _chunk_id(name: str, k: int) -> str:
+    return f"{name}:{k + 1}"
 
 
 def _shares(whole: int, count: int) -> list[int]:

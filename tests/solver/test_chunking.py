@@ -15,7 +15,10 @@ from app.services.simulations import run as simulated
 from solver.costs import Affine, alike
 from solver.errors import InvalidOptions
 from solver.graph import ALL_TO_ALL, COMPUTE, Buffer, Op, build
+from solver.programs.carried import carried
+from solver.programs.execute import execute
 from solver.programs.plan import ProgramOptions, plan
+from solver.programs.policies.in_order import in_order
 from solver.programs.problem import ProgramProblem
 from solver.programs.replanned import changed_graph, with_changes
 from solver.simulation.chunking import Chunking
@@ -65,6 +68,25 @@ def test_on_paper_two_chunks_travel_beside_each_other() -> None:
     assert whole.iteration_time_us == pytest.approx(320.8)  # the counts take 0.8
     assert cut.iteration_time_us == pytest.approx(220.8)  # the shared op is beside them
     assert cut.lower_bound_us <= cut.iteration_time_us
+
+
+def test_a_program_is_carried_over_chunk_by_chunk() -> None:
+    before = ProgramProblem(BLOCK, alike(Affine(0.0, 0.1)))
+    after = replace(before, graph=changed_graph(BLOCK, [chunks(2)]))
+    made = carried(in_order(before), before, after)
+    assert made is not None
+    ops = after.graph.ops
+    said = [
+        ops[what].id if do == COMPUTE else f"{do} {ops[made.buckets[what][0]].id}"
+        for do, what in made.steps
+    ]
+    assert said[3:9] == [
+        "launch dispatch:1", "launch dispatch:2", "wait dispatch:1", "wait dispatch:2",
+        "experts:1", "experts:2",
+    ]  # fmt: skip
+    assert execute(after, made).iteration_time == pytest.approx(370.8)  # all in turn
+    other = replace(before, graph=changed_graph(BLOCK, [Change("combine", remove=True)]))
+    assert carried(in_order(before), before, other) is None  # it sends one less
 
 
 def test_the_graph_in_chunks() -> None:
