@@ -117,5 +117,5 @@ MAX_BATCH = 1_000_000_000
 MAX_TOKENS = 1_000_000
 
 #: Most chunks that a what-if cuts a block in, and ops of the graph that comes of it.
-MAX_CHUNKS = 64
+MAX_BLOCK_CHUNKS = 64
 MAX_CHUNKED_OPS = 1_000_000

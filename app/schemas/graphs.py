@@ -25,8 +25,8 @@ from solver.codes import FaultCode
 from solver.errors import Fault
 from solver.graph import KINDS, NETWORK, Buffer, Op, RecordedStep
 from solver.limits import (
+    MAX_BLOCK_CHUNKS,
     MAX_BYTES,
-    MAX_CHUNKS,
     MAX_COMPUTE_SLOWDOWN,
     MAX_DURATION_US,
     MAX_UNSOUND,
@@ -357,7 +357,8 @@ class ChunkingBody(RequestModel):
     """In how many chunks blocks of experts are cut, and what that costs."""
 
     count: Annotated[
-        int, Field(ge=1, le=MAX_CHUNKS, description="Chunks of each block; 1 changes nothing.")
+        int,
+        Field(ge=1, le=MAX_BLOCK_CHUNKS, description="Chunks of each block; 1 changes nothing."),
     ]
     overhead_us: Annotated[
         float,

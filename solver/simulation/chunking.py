@@ -68,7 +68,7 @@ def chunked(graph: Graph, positions: Iterable[int], by: Chunking) -> Graph:
     """
     if by.count == 1:
         return graph
-    cut = _Cut(graph, _blocks(graph, positions, by), by)
+    cut = _CutGraph(graph, _blocks(graph, positions, by), by)
     return build(graph.name, cut.ops(), cut.buffers(), graph.free)
 
 
@@ -156,7 +156,7 @@ def _reached(start: int, links: Sequence[Sequence[int]]) -> frozenset[int]:
     return frozenset(seen)
 
 
-class _Cut:
+class _CutGraph:
     """A graph's ops and buffers, those of blocks in chunks."""
 
     def __init__(self, graph: Graph, blocks: Sequence[frozenset[int]], by: Chunking) -> None:
@@ -216,7 +216,7 @@ def chunks_in(index: Mapping[str, int], name: str) -> list[int]:
     """Return where the chunks of an op are by id, or the op that was not cut."""
     if name in index:
         return [index[name]]
-    found = []
+    found: list[int] = []
     while (place := index.get(_chunk_id(name, len(found)))) is not None:
         found.append(place)
     return found

@@ -11,7 +11,7 @@ from solver.chain import chain_of
 from solver.codes import FaultCode
 from solver.errors import Fault, InvalidGraph, InvalidOptions
 from solver.graph import COMPUTE, KINDS, Graph, Op, RecordedStep
-from solver.limits import MAX_BYTES, MAX_CHUNKS, MAX_DURATION_US
+from solver.limits import MAX_BLOCK_CHUNKS, MAX_BYTES, MAX_DURATION_US
 from solver.simulation.chunking import Chunking, chunked
 from solver.simulation.compression import COMPRESSIONS, Compression, compressed
 from solver.simulation.contention import without_idle_slowdowns
@@ -190,8 +190,8 @@ def _factor_faults(change: Change) -> Iterator[Fault]:
 
 
 def _chunk_faults(by: Chunking) -> Iterator[Fault]:
-    if not 1 <= by.count <= MAX_CHUNKS:
-        detail = f"count must be 1 to {MAX_CHUNKS}, got {by.count!r}."
+    if not 1 <= by.count <= MAX_BLOCK_CHUNKS:
+        detail = f"count must be 1 to {MAX_BLOCK_CHUNKS}, got {by.count!r}."
         yield Fault("/chunks/count", FaultCode.OUT_OF_RANGE, detail)
     if not 0 <= by.overhead_us <= MAX_DURATION_US:
         detail = f"overhead_us must be 0 to {MAX_DURATION_US:g}, got {by.overhead_us!r}."

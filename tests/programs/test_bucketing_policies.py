@@ -5,7 +5,7 @@ import random
 from solver.costs import Cluster, network_of
 from solver.graph import Buffer, Op, build
 from solver.programs.execute import execute
-from solver.programs.policies.bucketed_overlap import _placed, _Row, bucketed_overlap
+from solver.programs.policies.bucketed_overlap import _OverlapRow, _placed, bucketed_overlap
 from solver.programs.policies.deepcompile import deepcompile
 from solver.programs.policies.parameter_buckets import size_buckets
 from solver.programs.policies.topo_span import topo_span
@@ -148,7 +148,7 @@ def test_simple_overlap_of_buckets_takes_no_more_memory_by_its_own_count() -> No
     for seed in range(cases(200)):
         problem = drawn(random.Random(seed), 20, 8)
         buckets = size_buckets(problem, lambda _: 20_000)
-        row = _Row(problem, buckets, _placed(problem, buckets))
+        row = _OverlapRow(problem, buckets, _placed(problem, buckets))
         before, first = live(problem, buckets, row.items), list(row.items)
         assert row.most == before, seed
         for item in first:

@@ -36,7 +36,7 @@ def bucketed_overlap(problem: ProgramProblem, *, bucket_bytes: int = 500 * MIB) 
            simple_overlap" beside transformer-block bucketing).
     """
     buckets = size_buckets(problem, lambda _: bucket_bytes)
-    row = _Row(problem, buckets, _placed(problem, buckets))
+    row = _OverlapRow(problem, buckets, _placed(problem, buckets))
     for item in [each for each in row.items if each[0] == LAUNCH]:
         row.raise_launch(item)
     for item in [each for each in reversed(row.items) if each[0] == WAIT]:
@@ -66,7 +66,7 @@ def _placed(problem: ProgramProblem, buckets: Sequence[tuple[int, ...]]) -> list
     return items
 
 
-class _Row:
+class _OverlapRow:
     """Items in order, and the memory during each."""
 
     def __init__(
