@@ -1,8 +1,8 @@
 """Programs of the compiled graphs of ``shared/data/compiled``, beside PyTorch and other rules.
 
-``python -m tests.benchmarks.programs [--jitter] [--rules] [--chunks] [GRAPH ...]``. Times in ms,
-memory in GiB, CPU seconds of this process. The memory limit of each graph is PyTorch's peak; the
-rules alone and experts in chunks have none, and run on all graphs there are.
+``python -m tests.benchmarks.programs [--jitter] [--rules] [--chunks] [--robust] [GRAPH ...]``.
+Times in ms, memory in GiB, CPU seconds of this process. The memory limit of each graph is PyTorch's
+peak; rules alone, experts in chunks and robust programs have none, on all graphs there are.
 """
 
 import argparse
@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from solver.costs import ChannelCost, Cost
+from solver.evidence.robustness import RobustOptions
 from solver.programs.execute import execute
 from solver.programs.plan import ProgramOptions, plan
 from solver.programs.policies import POLICIES
@@ -26,6 +27,9 @@ GIB = 1 << 30
 
 #: Shares by which compute and launches vary, and times of all launches.
 JITTERS = {"as planned": (0.0, 0.0, 1.0), "jitter": (0.1, 0.2, 1.0), "slow": (0.0, 0.0, 1.3)}
+
+#: A program without a limit, and one chosen by draws.
+ROBUST = ("graph", "as planned", "slow", "robust", "slow", "best rule, slow")
 
 #: In how many chunks experts are cut, and the columns of that.
 COUNTS = (2, 4)
@@ -121,6 +125,22 @@ def in_chunks(name: str) -> list[str]:
     return [name, *(f"{time / 1e3:.1f}" for pair in figures for time in pair)]
 
 
+def robustly(name: str) -> list[str]:
+    """Return the times of a program without a limit, and chosen by draws: stated, and slow."""
+    problem = load(name)
+    slow = jittered(problem, 0, *JITTERS["slow"])
+    plain, robust = (
+        plan(problem, ProgramOptions(robust=how)) for how in (None, RobustOptions("mean", 20))
+    )
+    rules = [execute(slow, make(problem)).iteration_time for make in POLICIES.values()]
+    times = [
+        *(execute(each, plain.program).iteration_time for each in (problem, slow)),
+        *(execute(each, robust.program).iteration_time for each in (problem, slow)),
+        min(rules),
+    ]
+    return [name, *(f"{time / 1e3:.1f}" for time in times)]
+
+
 def by_rule(name: str) -> list[str]:
     """Return time and peak of each rule without a limit of memory."""
     problem = load(name)
@@ -145,6 +165,7 @@ def main() -> None:
     parser.add_argument("graphs", nargs="*", default=list(PYTORCH))
     parser.add_argument("--jitter", action="store_true", help="also vary the times")
     parser.add_argument("--chunks", action="store_true", help="also cut experts in chunks")
+    parser.add_argument("--robust", action="store_true", help="also choose by draws")
     parser.add_argument("--rules", action="store_true", help="also run every rule alone")
     asked = parser.parse_args()
     rows, varied = [], []
@@ -158,6 +179,8 @@ def main() -> None:
         table(varied, ("graph", *JITTERS), print)
     if asked.chunks:
         table([in_chunks(name) for name in names() if name.startswith("dsv3")], CHUNKED, print)
+    if asked.robust:
+        table([robustly(name) for name in names()], ROBUST, print)
     if asked.rules:
         table([by_rule(name) for name in names()], ("graph", *POLICIES), print)
 
