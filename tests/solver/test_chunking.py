@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from app.cli.flags import change
 from app.errors import InvalidRequest
 from app.schemas.plans import PlanRequest
 from app.schemas.simulations import SimulationRequest
@@ -149,7 +150,7 @@ def test_work_and_bytes_are_kept(
 
 
 @pytest.mark.parametrize(
-    ("change", "pointer", "said"),
+    ("asked", "pointer", "said"),
     [
         (chunks(0), "/changes/0/chunks/count", "count must be 1 to 64"),
         (chunks(65), "/changes/0/chunks/count", "count must be 1 to 64"),
@@ -162,9 +163,9 @@ def test_work_and_bytes_are_kept(
         (replace(chunks(2), match="dispatch"), "/changes/0/match", "begins no block"),
     ],
 )
-def test_rejected(change: Change, pointer: str, said: str) -> None:
+def test_rejected(asked: Change, pointer: str, said: str) -> None:
     with pytest.raises(InvalidOptions) as error:
-        apply_changes(BLOCK, [change])
+        apply_changes(BLOCK, [asked])
     assert pointer in [fault.pointer for fault in error.value.faults]
     assert any(said in fault.detail for fault in error.value.faults)
 
@@ -191,6 +192,10 @@ GRAPH = {
     ],
 }
 CUT = [{"match": "*", "chunks": {"count": 2, "overhead_us": 0, "least_bytes": 1}}]
+
+
+def test_chunks_by_a_flag() -> None:
+    assert change("all_to_all*=chunks*2") == {"match": "all_to_all*", "chunks": {"count": 2}}
 
 
 def test_on_the_wire_it_says_what_it_assumes() -> None:
