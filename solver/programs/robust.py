@@ -178,5 +178,6 @@ class _ProgramTruths:
     def _launched(self, members: Sequence[int]) -> FloatArray:
         ops = self._problem.graph.ops
         lane = lane_of(self._problem.graph, members[0])
-        times = self._times(lane, sum(ops[i].bytes or 0 for i in members))
-        return times * self._jitter[members[0]]
+        times: FloatArray = self._times(lane, sum(ops[i].bytes or 0 for i in members))
+        found: FloatArray = times * self._jitter[members[0]]
+        return found

@@ -43,7 +43,9 @@ def test_many_draws_at_once_are_executed_one_by_one():
 
 def own_time(problem, program, doubt, compute, sent):
     """One stream, and channels that take their launches in turn."""
-    ops, now, free, end = problem.graph.ops, 0.0, {}, {}
+    ops, now = problem.graph.ops, 0.0
+    free: dict[str, float] = {}
+    end: dict[int, float] = {}
     for do, what in program.steps:
         if do == "compute":
             now += (ops[what].duration_us or 0.0) * doubt.compute * compute[what]
@@ -108,11 +110,10 @@ def test_a_rule_is_ahead_where_it_is_faster_with_slow_launches():
     problem = of_ops(*LAYERS)
     in_order, ahead = (POLICIES[name](problem) for name in ("in_order", "simple_overlap"))
     # 100 us of compute twice, launches of 130: 460 in order, 130 + 130 + 100 beside compute
-    assert faster_rule(problem, in_order, {"simple_overlap": ahead}) == (
-        "simple_overlap",
-        pytest.approx(360.0),
-        pytest.approx(460.0),
-    )
+    found = faster_rule(problem, in_order, {"simple_overlap": ahead})
+    assert found is not None
+    assert found.policy == "simple_overlap"
+    assert (found.time_us, found.program_us) == pytest.approx((360.0, 460.0))
     assert faster_rule(problem, ahead, {"in_order": in_order}) is None
     assert faster_rule(problem, ahead, {}) is None
 
@@ -120,7 +121,7 @@ def test_a_rule_is_ahead_where_it_is_faster_with_slow_launches():
 @pytest.mark.parametrize(
     ("robust", "pointer"),
     [
-        (RobustOptions("median"), "/robust/measure"),
+        (RobustOptions("median"), "/robust/measure"),  # type: ignore[arg-type]
         (RobustOptions(draws=0), "/robust/draws"),
         (RobustOptions(draws=MAX_ROBUST_DRAWS + 1), "/robust/draws"),
         (RobustOptions(seed=-1), "/robust/seed"),
