@@ -84,7 +84,7 @@ suite: $(VENV)/installed-dev  ## benchmark: gap to the bound over graphs and clu
 	$(BIN)/python -m tests.benchmarks.suite --large
 
 programs: $(VENV)/installed-dev  ## benchmark: programs of compiled graphs beside PyTorch's scheduler
-	$(BIN)/python -m tests.benchmarks.programs --jitter
+	$(BIN)/python -m tests.benchmarks.programs --jitter --rules
 
 general: $(VENV)/installed-dev  ## benchmark: plans of general graphs beside the best known ones
 	$(BIN)/python -m tests.benchmarks.general --branched 5000

@@ -123,6 +123,10 @@ PROGRAM_POLICIES = (
     "in_order",
     "inductor",
     "simple_overlap",
+    "bucketed_overlap",
+    "transformer_blocks",
+    "topo_span",
+    "deepcompile",
     "xla_lhs",
 )
 

@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from solver.programs.problem import ProgramLimits as ProgramLimits
     from solver.programs.problem import ProgramProblem as ProgramProblem
     from solver.programs.result import ProgramPlan
+    from solver.simulation.chunking import Chunking
     from solver.simulation.compression import Compression
     from solver.simulation.timeline import chrome_trace
     from solver.simulation.what_if import Change, apply_changes
@@ -63,6 +64,7 @@ __all__ = [
     "Buffer",
     "Change",
     "Choice",
+    "Chunking",
     "Cluster",
     "Compression",
     "Cost",
@@ -126,6 +128,7 @@ _HOMES = {
     "Change": "solver.simulation.what_if.Change",
     "Choice": "solver.policies.choice.Choice",
     "Cluster": "solver.costs.Cluster",
+    "Chunking": "solver.simulation.chunking.Chunking",
     "Compression": "solver.simulation.compression.Compression",
     "Cost": "solver.costs.Cost",
     "Fault": "solver.errors.Fault",

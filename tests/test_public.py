@@ -9,7 +9,7 @@ import interlace
 
 NAMES = {
     *("Graph", "Op", "build", "with_barrier", "MODELS"),
-    *("Cluster", "Cost", "alike", "network_of", "Compression"),
+    *("Cluster", "Cost", "alike", "network_of", "Compression", "Chunking"),
     *("plan", "Options", "Plan", "Choice", "POLICIES", "simulate", "chrome_trace", "explain"),
     *("headline", "program_headline"),
     *("Change", "apply_changes", "predict", "sweep"),

@@ -63,7 +63,7 @@ def named(text: str, flag: str) -> Json:
 
 
 def change(text: str, flag: str = "--what-if") -> Json:
-    """Read PATTERN=remove, =bytes*FACTOR, =duration*FACTOR or =[KIND*]COMPRESSION as a change."""
+    """Read PATTERN=remove, =bytes*N, =duration*N, =chunks*N or =[KIND*]COMPRESSION as a change."""
     pattern, equals, what = text.rpartition("=")
     field, times, factor = what.partition("*")
     if pattern and equals and what == "remove":
@@ -72,10 +72,13 @@ def change(text: str, flag: str = "--what-if") -> Json:
         return {"match": pattern, "compression": factor or field} | present(
             kind=field if times else None
         )
+    if pattern and times and field == "chunks":
+        return {"match": pattern, "chunks": {"count": value_of(factor)}}
     if not pattern or not times or field not in _CHANGES:
         near = meant(factor or field, ("remove", *COMPRESSIONS))
         raise typer.BadParameter(
-            "use PATTERN=remove, PATTERN=bytes*FACTOR, PATTERN=duration*FACTOR, or "
+            "use PATTERN=remove, PATTERN=bytes*FACTOR, PATTERN=duration*FACTOR, "
+            "PATTERN=chunks*COUNT, or "
             f"PATTERN=COMPRESSION: {', '.join(COMPRESSIONS)}.{near}",
             param_hint=flag,
         )

@@ -110,7 +110,8 @@ WhatIf = Annotated[
     typer.Option(
         metavar="PATTERN=CHANGE",
         help="Answer also with ops changed: PATTERN=remove, PATTERN=bytes*FACTOR, "
-        f"PATTERN=duration*FACTOR; compressed: PATTERN={'|'.join(COMPRESSIONS)}, "
+        "PATTERN=duration*FACTOR; blocks in chunks: PATTERN=chunks*COUNT; compressed: "
+        f"PATTERN={'|'.join(COMPRESSIONS)}, "
         "of one kind PATTERN=all_reduce*fp16. May be repeated.",
     ),
 ]

@@ -374,7 +374,7 @@ FIELDS: dict[str, RequestField] = {
     ),
     "OptionsBody.robust": RequestField(
         "Choose the plan by the mean or p95 of its times over seeded draws of start-up, bandwidth,"
-        " launches and compute",
+        " launches and compute, of a program those of each op and launch, too",
         choices=(
             "mean",
             "p95",

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     Taking = PlanRequest | SimulationRequest | SweepRequest
 
 #: Options that a program knows nothing of.
-_OF_CHAINS = ("fusion", "schedule", "slot_us", "barrier", "robust", "draws")
+_OF_CHAINS = ("fusion", "schedule", "slot_us", "barrier")
 
 #: Why a graph is refused by whatever takes no program.
 NOT_PLANNED = (
@@ -118,6 +118,11 @@ def _option_faults(body: GraphBody, request: PlanRequest) -> Iterator[Fault]:
     if options.more_memory_bytes is not None and options.memory_limit_bytes is None:
         detail = "Options: more_memory_bytes needs memory_limit_bytes."
         yield Fault("/options/more_memory_bytes", FaultCode.EXTRA_FIELD, detail)
+    if options.robust is not None:
+        for name in ("memory_limits_bytes", "more_memory_bytes"):
+            if getattr(options, name) is not None:
+                detail = f"Options: {name} compares times at the stated costs, robust does not."
+                yield Fault(f"/options/{name}", FaultCode.NOT_SUPPORTED, detail)
     limits = ("memory_limit_bytes", "memory_limits_bytes")
     given = [name for name in limits if getattr(options, name) is not None]
     if len(given) > 1:

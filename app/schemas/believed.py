@@ -21,7 +21,8 @@ RobustMeasure = Annotated[
     Field(
         exclude_if=is_unknown,
         description="Choose the plan by the `mean` or `p95` of its times over seeded draws of "
-        "start-up, bandwidth, launches and compute; null for its time at the stated costs.",
+        "start-up, bandwidth, launches and compute, of a program those of each op and launch, too; "
+        "null for its time at the stated costs.",
     ),
 ]
 

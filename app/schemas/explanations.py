@@ -64,5 +64,7 @@ class CostWarning(AnswerModel):
         "not_searched",
         "copy_speed_assumed",
         "program_by_option",
+        "rule_ahead",
+        "chunks_assumed",
     ]
     detail: str

@@ -25,6 +25,7 @@ from solver.codes import FaultCode
 from solver.errors import Fault
 from solver.graph import KINDS, NETWORK, Buffer, Op, RecordedStep
 from solver.limits import (
+    MAX_BLOCK_CHUNKS,
     MAX_BYTES,
     MAX_COMPUTE_SLOWDOWN,
     MAX_DURATION_US,
@@ -32,6 +33,7 @@ from solver.limits import (
     MAX_UNSOUND_CHARACTERS,
     MAX_WORKERS,
 )
+from solver.simulation.chunking import LEAST_BYTES, OVERHEAD_US, Chunking
 from solver.simulation.compression import COMPRESSIONS, Compression
 from solver.simulation.what_if import Change
 
@@ -351,6 +353,31 @@ class CompressionBody(RequestModel):
     ] = 0
 
 
+class ChunkingBody(RequestModel):
+    """In how many chunks blocks of experts are cut, and what that costs."""
+
+    count: Annotated[
+        int,
+        Field(ge=1, le=MAX_BLOCK_CHUNKS, description="Chunks of each block; 1 changes nothing."),
+    ]
+    overhead_us: Annotated[
+        float,
+        Field(
+            ge=0,
+            le=MAX_DURATION_US,
+            description="What each chunk of an op that takes time takes beyond its share [us].",
+        ),
+    ] = OVERHEAD_US
+    least_bytes: Annotated[
+        int,
+        Field(ge=1, le=MAX_BYTES, description="Collectives of fewer bytes are sent whole."),
+    ] = LEAST_BYTES
+
+    def to_chunking(self) -> Chunking:
+        """Return the chunks as the solver knows them."""
+        return Chunking(self.count, self.overhead_us, self.least_bytes)
+
+
 class _OrName:
     """Figures, or the name of a compression; a union would put tags in the place of an error."""
 
@@ -377,7 +404,7 @@ class _OrName:
 
 
 class ChangeBody(RequestModel):
-    """One change of all ops that a pattern matches: OSF's layer replacement, or compression."""
+    """One change of all ops that a pattern matches: layers replaced, compressed or in chunks."""
 
     match: Annotated[
         str,
@@ -416,6 +443,17 @@ class ChangeBody(RequestModel):
         ),
     ] = None
 
+    chunks: Annotated[
+        ChunkingBody | None,
+        Field(
+            exclude_if=is_unknown,
+            description="The collectives that match are the ends of blocks, one that dispatches "
+            "and the next after it, which combines: both and all ops between are cut in chunks "
+            "that follow each other independently. Assumed: tokens are spread evenly, an op's "
+            "chunk takes its share and the overhead, and cutting copies nothing.",
+        ),
+    ] = None
+
     def said(self) -> str:
         """Say what is changed, as it was asked for."""
         asked = self.model_dump(exclude_defaults=True, exclude={"match"})
@@ -432,6 +470,7 @@ class ChangeBody(RequestModel):
             self.duration_factor,
             self.kind,
             Compression(**by.model_dump()) if isinstance(by, CompressionBody) else by,
+            None if self.chunks is None else self.chunks.to_chunking(),
         )
 
 

@@ -25,10 +25,10 @@ from app.schemas.program_options import (
     MaxBytesUnderWay,
     MemoryLimit,
 )
+from solver.evidence.robustness import RobustOptions
 from solver.fusion.layered import FUSIONS
 from solver.limits import MAX_DURATION_US, MAX_LAUNCH_TOLERANCE
 from solver.planning.plan import Options
-from solver.planning.robust import RobustOptions
 from solver.programs.policies import POLICIES as PROGRAM_POLICIES
 from solver.schedule import SCHEDULERS
 from solver.watchdog import TIME_LIMIT_S
@@ -168,10 +168,10 @@ class OptionsBody(RequestModel):
             time_limit_s=self.time_limit_s,
             effort=self.effort,
             launch_tolerance=self.launch_tolerance,
-            robust=self._robust(),
+            robust=self.to_robust(),
         )
 
-    def _robust(self) -> RobustOptions | None:
+    def to_robust(self) -> RobustOptions | None:
         """Return how to choose by draws; None where the stated costs decide."""
         if self.robust is None:
             return None

@@ -26,8 +26,8 @@ from solver.bounds.kinds import BOUND_KINDS, kind_sentences
 from solver.evidence.doubts import DoubtedGain
 from solver.evidence.evidence import Evidence
 from solver.evidence.headline import Headline
+from solver.evidence.robustness import Robustness
 from solver.planning.result import Proof
-from solver.planning.robust import Robustness
 from solver.prediction.osf import Osf
 from solver.programs.explicit import ProgramStep
 from solver.traces import Report
@@ -205,7 +205,8 @@ class PlanAnswer(ExplainedAnswer):
         Field(
             exclude_if=is_unknown,
             description="Of a plan that was chosen by draws of the costs: what it, the plan "
-            "without them and each policy take under the same draws.",
+            "without them and each policy take under the same draws; beside a program each that "
+            "keeps its limit of memory.",
         ),
     ] = None
     osf: Annotated[

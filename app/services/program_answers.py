@@ -30,13 +30,14 @@ from app.services.program_explanations import (
 from app.services.program_problems import (
     policies_of,
 )
-from app.services.warnings import launched, search_of, units_of, warnings_of
+from app.services.warnings import chunks_of, launched, search_of, units_of, warnings_of
 from solver.bounds.status import FEASIBLE
 from solver.evidence.headline import ComparedPlan
 from solver.planning.result import Proof
 from solver.programs.explanation.explain import ProgramExplanation
-from solver.programs.policies import POLICIES
+from solver.programs.policies import POLICIES, program_of
 from solver.programs.result import ProgramPlan, RoomierPlan
+from solver.programs.robust import faster_rule
 from solver.programs.search.flat import is_one_stream
 
 
@@ -79,6 +80,8 @@ def program_answer(
         + assumed_of(request.options.copy_gbps)
         + _by_option(problem)
         + _unsearched(planned)
+        + _behind(planned)
+        + chunks_of(request.what_if)
         + search_of({"this program": planned.cut, **cuts})
         + warnings_of(request.cluster, launched(buckets, parts)),
         request=PlanRequestOut.of(
@@ -118,3 +121,22 @@ def _unsearched(planned: ProgramPlan) -> list[CostWarning]:
         "none, and the program is the best of the rules " + ", ".join(POLICIES) + "."
     )
     return [CostWarning(pointer="/graph/ops", code="not_searched", detail=detail)]
+
+
+def _behind(planned: ProgramPlan) -> list[CostWarning]:
+    """Say which rule would be ahead where launches are slow, if one would."""
+    problem, most = planned.problem, planned.problem.limits.memory_bytes
+    kept = [
+        each.policy for each in planned.baselines if most is None or (each.peak_bytes or 0) <= most
+    ]
+    ahead = faster_rule(
+        problem, planned.program, {name: program_of(name, problem) for name in kept}
+    )
+    if ahead is None:
+        return []
+    detail = (
+        f"Where all launches take 1.3 times as long, {ahead.policy} takes "
+        f"{ahead.time_us / 1e3:.3f} ms and this program {ahead.program_us / 1e3:.3f} ms; robust "
+        "chooses by such times, too."
+    )
+    return [CostWarning(pointer="/options/robust", code="rule_ahead", detail=detail)]

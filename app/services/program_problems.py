@@ -9,14 +9,11 @@ from app.schemas.simulations import SimulationRequest
 from solver.costs import network_of
 from solver.graph import Graph
 from solver.programs.plan import ProgramOptions
+from solver.programs.policies import POLICIES
 from solver.programs.problem import TO_WAIT, InputsHeld, ProgramLimits, ProgramProblem
 
 #: Speed of copies where nothing is said [Gbit/s]: 3.35 TB/s, the memory of an H100.
 ASSUMED_COPY_GBPS = 26_800.0
-
-#: Policies to compare with where none is named.
-_USUAL = ("in_order", "inductor", "simple_overlap", "xla_lhs")
-
 
 #: So many programs of a request are searched for in full; more share what these may look at.
 _WHOLE = 2
@@ -59,6 +56,7 @@ def program_options(request: PlanRequest) -> ProgramOptions:
         time_limit_s=options.time_limit_s / plans,
         effort=options.effort,
         share=min(1.0, _WHOLE / plans),
+        robust=options.to_robust(),
         **given,
     )
 
@@ -67,4 +65,4 @@ def policies_of(request: PlanRequest) -> tuple[str, ...]:
     """Return the policies to compare a program with."""
     if "baselines" in request.options.model_fields_set:
         return tuple(dict.fromkeys(each.policy for each in request.options.baselines))
-    return _USUAL
+    return tuple(POLICIES)

@@ -29,7 +29,7 @@ from app.services.program_explanations import (
     launch_reasons_of,
 )
 from app.services.program_problems import program_problem
-from app.services.warnings import launched, units_of, warnings_of
+from app.services.warnings import chunks_of, launched, units_of, warnings_of
 from solver.codes import FaultCode
 from solver.errors import Fault, InvalidPlan
 from solver.explanation.usage import Carried, Usage, usage_of
@@ -81,6 +81,7 @@ def simulate_program(problem: CheckedRequest[SimulationRequest]) -> SimulationAn
         evidence=program_evidence(done.problem),
         warnings=([] if problem.graph.buffers else units_of(problem.graph))
         + assumed_of(request.options.copy_gbps)
+        + chunks_of(request.what_if)
         + warnings_of(request.cluster, launched(buckets, parts)),
         request=SimulationRequestOut.of(request, graph_sha256=graph_sha256(problem.graph)),
         version=VERSION,

@@ -25,11 +25,11 @@ from app.services.program_simulations import (
     simulate_program,
     simulated_timeline,
 )
-from app.services.warnings import launched, units_of, warnings_of
+from app.services.warnings import chunks_of, launched, units_of, warnings_of
 from solver.chain import Chain, chain_of
 from solver.codes import FaultCode
 from solver.costs import Network, network_of
-from solver.errors import Fault, InvalidGraph, InvalidPlan
+from solver.errors import Fault, InvalidGraph, InvalidOptions, InvalidPlan
 from solver.evidence.belief import decided
 from solver.explanation.explain import explain
 from solver.graph import Graph, with_barrier
@@ -88,7 +88,9 @@ def run(problem: CheckedRequest[SimulationRequest]) -> SimulationAnswer:
         jitter=_jitter(graph, network, request, rerun(graph)),
         what_if=_what_if(problem, network, rerun, times),
         evidence=evidence_on(graph, network),
-        warnings=units_of(graph) + warnings_of(request.cluster, launched(buckets, parts)),
+        warnings=units_of(graph)
+        + chunks_of(request.what_if)
+        + warnings_of(request.cluster, launched(buckets, parts)),
         request=SimulationRequestOut.of(
             request,
             barrier=request.barrier or (choice is not None and choice.barrier),
@@ -132,7 +134,7 @@ def timeline(
             detail = "This simulation has no what_if: no change was asked for."
             raise InvalidRequest([Fault("/query/what_if", FaultCode.MISSING_FIELD, detail)])
         other = graphs[WHAT_IF] = simulated_graph(changed, problem.request)
-        timelines[WHAT_IF] = simulate(other, network, rerun(other))
+        timelines[WHAT_IF] = simulate(other, network, _carried(rerun, other))
         times[f"{WHAT_IF}_iteration_time_us"] = timelines[WHAT_IF].iteration_time
     return chrome_trace(graph, timelines, times, graphs)
 
@@ -252,6 +254,15 @@ def _once(graph: Graph, network: Network, name: str, policy: Policy) -> Policy:
     return replay(launches_under(graph, network, policy))
 
 
+def _carried(rerun: Rerun, changed: Graph) -> Policy:
+    """Return what runs on the changed graph; refuse launches that do not carry over."""
+    try:
+        return rerun(changed)
+    except InvalidOptions as error:
+        faults = [Fault("/what_if", fault.code, fault.detail) for fault in error.faults]
+        raise InvalidRequest(faults) from error
+
+
 def _what_if(
     problem: CheckedRequest[SimulationRequest],
     network: Network,
@@ -263,6 +274,6 @@ def _what_if(
     if changed is None:
         return None
     graph = simulated_graph(changed, problem.request)
-    other = iteration_times(chain_of(graph), simulate(graph, network, rerun(graph)))
+    other = iteration_times(chain_of(graph), simulate(graph, network, _carried(rerun, graph)))
     gain = times.iteration_time_us - other.iteration_time_us
     return SimulatedWhatIf.of(other, gain_us=gain)

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from app.reading.wording import brief, pointer
 from app.schemas.clusters import ChannelBody, ClusterBody
 from app.schemas.explanations import CostWarning
+from app.schemas.graphs import ChangeBody
 from app.schemas.networks import CostModelBody
 from app.schemas.schedules import BucketOut
 from solver.costs import TABLE, ChannelCost
@@ -13,6 +14,7 @@ from solver.graph import ALL_REDUCE, COMPUTE, Graph, Op
 from solver.graph.durations import in_doubt
 from solver.limits import MAX_BYTES
 from solver.planning.result import Bucket, Part
+from solver.simulation.chunking import assumption
 
 
 def launched(
@@ -189,3 +191,16 @@ def _outside(under: str, measured: tuple[int, int], sizes: Sequence[int]) -> Ite
             f"bytes) are outside of what was measured, {least:,} to {most:,} bytes."
         )
         yield CostWarning(pointer=under, code="outside_measured_range", detail=detail)
+
+
+def chunks_of(changes: Sequence[ChangeBody]) -> list[CostWarning]:
+    """Say what is assumed of blocks that are cut in chunks."""
+    return [
+        CostWarning(
+            pointer=f"/what_if/{k}/chunks",
+            code="chunks_assumed",
+            detail=assumption(change.chunks.to_chunking()),
+        )
+        for k, change in enumerate(changes)
+        if change.chunks is not None
+    ]

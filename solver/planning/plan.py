@@ -18,6 +18,7 @@ from solver.codes import FaultCode
 from solver.costs import Cluster, Cost, Network, as_network
 from solver.errors import Fault, InvalidOptions
 from solver.evidence.belief import Belief, believed_graph, believed_network, decided
+from solver.evidence.robustness import RobustOptions, robust_faults
 from solver.fusion import layered
 from solver.fusion.few_launches import launch_tolerance_faults
 from solver.fusion.general.search import decide
@@ -29,7 +30,7 @@ from solver.planning.fewest import fewest
 from solver.planning.ideal import ideal_of
 from solver.planning.progress import BOUND, POLICIES, SEARCH, SILENT, SLOTS, Incumbent, PlanProgress
 from solver.planning.result import Plan
-from solver.planning.robust import RobustOptions, most_robust, robust_faults
+from solver.planning.robust import most_robust
 from solver.planning.under_contention import as_it_ran, costs_as_they_were, renumbered
 from solver.policies import pace
 from solver.policies.choice import Choice, applies, candidates, choice_faults

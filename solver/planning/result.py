@@ -6,8 +6,8 @@ from solver.buckets import Launch
 from solver.evidence.baseline import Baseline
 from solver.evidence.bound import Bound
 from solver.evidence.evidence import NO_EVIDENCE, Evidence
+from solver.evidence.robustness import Robustness
 from solver.graph import ALL_REDUCE, NETWORK, Graph, Op
-from solver.planning.robust import Robustness
 from solver.simulation.engine import Timeline
 
 

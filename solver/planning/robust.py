@@ -7,33 +7,28 @@ it.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import inf
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from solver.buckets import Launch
 from solver.chain import chain_of
-from solver.codes import FaultCode
 from solver.costs import Network
-from solver.errors import Fault
 from solver.evidence.belief import decided_by
 from solver.evidence.doubts import DOUBTS, Doubt, doubted_graph, doubted_network
 from solver.evidence.draws import draws_of
+from solver.evidence.robustness import Robustness, RobustOptions, RobustRival, measured
 from solver.fusion.search import Candidate
 from solver.graph import Graph
-from solver.limits import MAX_ROBUST_DRAWS, MAX_SEARCHED_LAUNCHES
+from solver.limits import MAX_SEARCHED_LAUNCHES
 from solver.planning.plan_changes import neighbour
 from solver.planning.under_contention import renumbered
 from solver.simulation.engine import Deadlock, Policy, iteration_time, launches_under
 from solver.simulation.replay import replay
 from solver.simulation.rules import slice_count
 from solver.units import TOLERANCE, FloatArray, slack
-
-Measure = Literal["mean", "p95"]
-
-MEASURES: tuple[Measure, ...] = ("mean", "p95")
 
 #: The doubts for whose costs a plan is made, too.
 _PLANNED = tuple(doubt for doubt in DOUBTS if doubt.startup != 1.0 or doubt.bandwidth != 1.0)
@@ -46,83 +41,6 @@ _TAIL = 0.2
 #: What a local choice looks at: ops and launches, over all draws and moves.
 _STEPS = 2_000_000
 _MOVES = 400
-
-
-@dataclass(frozen=True, slots=True)
-class RobustOptions:
-    """How to choose a robust plan.
-
-    Attributes
-    ----------
-    measure
-        ``mean`` or ``p95`` of the iteration times over the draws, the latter on the line between
-        the two nearest ordered times.
-    draws
-        How many.
-    seed
-        Of the draws, and of the local choice.
-    """
-
-    measure: Measure = "p95"
-    draws: int = 50
-    seed: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class RobustRival:
-    """What a policy takes under the same draws; it decides with the stated costs.
-
-    Attributes
-    ----------
-    policy
-        Its name.
-    value_us
-        The measure of its times [us].
-    """
-
-    policy: str
-    value_us: float
-
-
-@dataclass(frozen=True, slots=True)
-class Robustness:
-    """A robust plan beside the plan without draws and the policies.
-
-    Attributes
-    ----------
-    measure, draws, seed
-        As they were asked for.
-    plan_us
-        The measure of the plan's times [us].
-    without_us
-        The same of the plan for the stated costs alone [us].
-    rivals
-        The same of each policy with its defaults.
-    nominal_cost
-        By which share the plan takes longer at the stated costs than the plan without draws; null
-        where that takes no time.
-    """
-
-    measure: Measure
-    draws: int
-    seed: int
-    plan_us: float
-    without_us: float
-    rivals: tuple[RobustRival, ...]
-    nominal_cost: float | None
-
-
-def robust_faults(options: RobustOptions) -> Iterator[Fault]:
-    """List what is wrong with options; pointers begin with ``/robust``."""
-    if options.measure not in MEASURES:
-        detail = f"robust: measure must be one of {', '.join(MEASURES)}, got {options.measure!r}."
-        yield Fault("/robust/measure", FaultCode.OUT_OF_RANGE, detail)
-    if not 1 <= options.draws <= MAX_ROBUST_DRAWS:
-        detail = f"robust: draws must be 1 to {MAX_ROBUST_DRAWS}, got {options.draws!r}."
-        yield Fault("/robust/draws", FaultCode.OUT_OF_RANGE, detail)
-    if options.seed < 0:
-        detail = f"robust: seed must be 0 or more, got {options.seed!r}."
-        yield Fault("/robust/seed", FaultCode.OUT_OF_RANGE, detail)
 
 
 def most_robust(
@@ -312,9 +230,7 @@ class _Truths:
 
     def measure(self, times: FloatArray) -> float:
         """Return the measure of times under the draws [us]."""
-        if self._kind == "mean":
-            return float(times.mean())
-        return float(np.quantile(times, 0.95, method="linear"))
+        return measured(times, self._kind)
 
 
 def _unbeaten(best: _Tried, beating: Sequence[Policy], truths: _Truths, judge: _Judge) -> _Tried:

@@ -1,13 +1,15 @@
 """From a problem to a program with its evidence: the table of contents of this package."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from solver.bounds.status import FEASIBLE, status_of
 from solver.codes import FaultCode
 from solver.errors import Fault, InvalidOptions
 from solver.evidence.baseline import baseline_of
+from solver.evidence.doubts import Doubt, doubted_graph, doubted_network
 from solver.evidence.evidence import Evidence, evidence_of, is_measured
+from solver.evidence.robustness import RobustOptions, robust_faults
 from solver.fusion.few_launches import launch_tolerance_faults
 from solver.limits import MAX_BYTES
 from solver.programs.bounds.bound import lower_bound
@@ -18,6 +20,7 @@ from solver.programs.policies import POLICIES, program_of
 from solver.programs.problem import ProgramProblem, compute_time
 from solver.programs.program import Program
 from solver.programs.result import ProgramPlan
+from solver.programs.robust import most_robust_program
 from solver.programs.search.changes import UndoableDraft
 from solver.programs.search.few_launches import with_few_launches
 from solver.programs.search.flat import Flat, is_one_stream
@@ -25,6 +28,10 @@ from solver.programs.search.late import put_off
 from solver.programs.search.late_waits import wait_late
 from solver.programs.search.search import ProgramSearch
 from solver.watchdog import TIME_LIMIT_S, Watchdog
+
+#: Of the changes of a search so many are tried for each of the costs that are off, for a robust
+#: program.
+_DOUBTED = 0.25
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +60,9 @@ class ProgramOptions:
         Buckets are merged while the program takes at most this share longer than the best one, and
         no more memory than that or, where there is a limit, than the limit; of graphs without
         buffers no memory is known. 0 leaves them.
+    robust
+        Choose by the mean or p95 of its times over draws of costs, compute and launches
+        (:mod:`solver.programs.robust`); None by its time at the stated ones.
     """
 
     baselines: tuple[str, ...] = tuple(POLICIES)
@@ -62,6 +72,7 @@ class ProgramOptions:
     share: float = 1.0
     margin_us: float | None = 50_000.0
     launch_tolerance: float = 0.001
+    robust: RobustOptions | None = None
 
 
 #: Called with each better program and its time [us].
@@ -76,9 +87,9 @@ def plan(
 ) -> ProgramPlan:
     """Choose the order of compute, the buckets, their launches and waits together.
 
-    ``known`` are programs of the problem that it is never slower than, where they keep the limits.
-    Where compute is on several streams, or on none, there is no search: the best of all policies
-    is the plan.
+    ``known`` are programs of the problem that it is never slower than, where they keep the limits
+    and the stated costs decide. Where compute is on several streams, or on none, there is no
+    search: the best of all policies is the plan.
 
     Raises
     ------
@@ -86,9 +97,65 @@ def plan(
         When a baseline is unknown, or no program was found that keeps the memory limit; the least
         memory found is said.
     """
-    watchdog = Watchdog(options.time_limit_s)
     if faults := list(_option_faults(options)):
         raise InvalidOptions(faults)
+    found = _planned(problem, options, report, known)
+    return found if options.robust is None else _robust(found, options, options.robust)
+
+
+def _robust(nominal: ProgramPlan, options: ProgramOptions, how: RobustOptions) -> ProgramPlan:
+    """Choose among the program for the stated costs, those for others, and those of all rules."""
+    problem = nominal.problem
+    most = problem.limits.memory_bytes
+
+    def keeps(program: Program) -> bool:
+        return most is None or execute(problem, program).peak_bytes <= most
+
+    made = {name: program_of(name, problem) for name in POLICIES}
+    rules = {name: program for name, program in made.items() if keeps(program)}
+    alone = replace(options, baselines=(), share=options.share * _DOUBTED, robust=None)
+
+    def planned(doubt: Doubt) -> Iterator[Program]:
+        graph, network = (
+            doubted_graph(problem.graph, doubt),
+            doubted_network(problem.network, doubt),
+        )
+        other = replace(problem, graph=graph, network=network)
+        try:
+            found = plan(other, alone, known=(nominal.program, *rules.values())).program
+        except InvalidOptions:  # with other times everything takes more memory
+            return
+        if keeps(found):
+            yield found
+
+    program, robustness = most_robust_program(problem, nominal.program, rules, planned, how)
+    run = execute(problem, program)
+    time, bound = run.iteration_time, nominal.bound.value_us
+    best_time = min(nominal.best_time_us, time)
+    baselines = tuple(
+        baseline_of(each.policy, each.iteration_time_us, time, bound, peak_bytes=each.peak_bytes)
+        for each in nominal.baselines
+    )
+    status = status_of(time, best_time, bound)
+    return replace(
+        nominal,
+        program=program,
+        run=run,
+        status=status,
+        best_time_us=best_time,
+        baselines=baselines,
+        robust=robustness,
+    )
+
+
+def _planned(
+    problem: ProgramProblem,
+    options: ProgramOptions,
+    report: Report,
+    known: tuple[Program, ...],
+) -> ProgramPlan:
+    """Plan for the stated costs."""
+    watchdog = Watchdog(options.time_limit_s)
     first = (POLICIES["in_order"](problem), *known)
     search = ProgramSearch(problem, report) if is_one_stream(problem) else None
     if search:
@@ -224,6 +291,8 @@ def _late_waits(
 
 def _option_faults(options: ProgramOptions) -> Iterator[Fault]:
     yield from launch_tolerance_faults(options.launch_tolerance)
+    if options.robust is not None:
+        yield from robust_faults(options.robust)
     for i, name in enumerate(options.baselines):
         if name not in POLICIES:
             detail = f"Of programs the policies are {', '.join(POLICIES)}; got {name!r}."

@@ -6,7 +6,7 @@ from dataclasses import replace
 from solver.codes import FaultCode
 from solver.errors import Fault, InvalidGraph, InvalidOptions
 from solver.graph import COMPUTE, Graph, build
-from solver.programs.check import program_faults
+from solver.programs.carried import carried
 from solver.programs.plan import ProgramOptions, plan
 from solver.programs.result import ProgramPlan, RoomierPlan
 from solver.simulation.what_if import Change, apply_changes
@@ -32,7 +32,7 @@ def with_more_memory(
     limit = planned.problem.limits.memory_bytes
     assert limit is not None, "the plan has a limit"
     best, found = planned, []
-    alone = replace(options, baselines=())
+    alone = replace(options, baselines=(), robust=None)
     for extra in sorted(set(extras)):
         limits = replace(planned.problem.limits, memory_bytes=limit + extra)
         roomier = replace(planned.problem, limits=limits)
@@ -51,8 +51,9 @@ def with_changes(
     """Plan the graph with some ops changed, within the same limits.
 
     Buffers stay as they are: an op that is removed takes no time and sends nothing, and what it
-    wrote is written. Where the program of the graph is one of the changed graph, what is found is
-    not slower than that by more than the tolerance.
+    wrote is written. Where the program of the graph carries over to the changed graph
+    (:func:`solver.programs.carried.carried`), what is found is not slower than that by more than
+    the tolerance.
 
     Raises
     ------
@@ -61,12 +62,8 @@ def with_changes(
         of the changed graph keeps the limits.
     """
     problem = replace(planned.problem, graph=changed_graph(planned.problem.graph, changes))
-    known = [planned.program]
-    if planned.problem.graph.collectives != problem.graph.collectives or any(
-        program_faults(problem, planned.program)
-    ):
-        known = []
-    return plan(problem, replace(options, baselines=()), known=tuple(known))
+    known = carried(planned.program, planned.problem, problem)
+    return plan(problem, replace(options, baselines=()), known=() if known is None else (known,))
 
 
 def changed_graph(graph: Graph, changes: Sequence[Change]) -> Graph:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from solver.evidence.baseline import Baseline
 from solver.evidence.bound import Bound
 from solver.evidence.evidence import NO_EVIDENCE, Evidence
+from solver.evidence.robustness import Robustness
 from solver.programs.execute import HostSpan, ProgramRun
 from solver.programs.problem import ProgramProblem, compute_time
 from solver.programs.program import LAUNCH, Program
@@ -90,6 +91,8 @@ class ProgramPlan(Executed):
         In the order asked for.
     evidence
         On what all of this rests; what cut the search is in it.
+    robust
+        What the program and its rivals take over draws; None where the stated costs decided.
     """
 
     status: str
@@ -97,6 +100,7 @@ class ProgramPlan(Executed):
     bound: Bound
     baselines: tuple[Baseline, ...]
     evidence: Evidence = NO_EVIDENCE
+    robust: Robustness | None = None
 
     @property
     def lower_bound_us(self) -> float:

@@ -11,7 +11,8 @@ from solver.chain import chain_of
 from solver.codes import FaultCode
 from solver.errors import Fault, InvalidGraph, InvalidOptions
 from solver.graph import COMPUTE, KINDS, Graph, Op, RecordedStep
-from solver.limits import MAX_BYTES, MAX_DURATION_US
+from solver.limits import MAX_BLOCK_CHUNKS, MAX_BYTES, MAX_DURATION_US
+from solver.simulation.chunking import Chunking, chunked
 from solver.simulation.compression import COMPRESSIONS, Compression, compressed
 from solver.simulation.contention import without_idle_slowdowns
 from solver.simulation.engine import Policy
@@ -41,6 +42,9 @@ class Change:
     compression
         Collectives are compressed: by a name of
         :data:`solver.simulation.compression.COMPRESSIONS`, or by figures; None: they are not.
+    chunks
+        Collectives are the ends of blocks that are cut in chunks
+        (:func:`solver.simulation.chunking.chunked`); None: nothing is cut.
     """
 
     match: str
@@ -49,6 +53,7 @@ class Change:
     duration_factor: float = 1.0
     kind: str | None = None
     compression: str | Compression | None = None
+    chunks: Chunking | None = None
 
 
 def apply_changes(graph: Graph, changes: Sequence[Change]) -> Graph:
@@ -62,8 +67,9 @@ def apply_changes(graph: Graph, changes: Sequence[Change]) -> Graph:
     Parameters
     ----------
     graph
-        The graph; only compression changes edges
-        (:func:`solver.simulation.compression.compressed`).
+        The graph; only compression and chunks change edges
+        (:func:`solver.simulation.compression.compressed`,
+        :func:`solver.simulation.chunking.chunked`).
     changes
         What to do; later ones see what earlier ones have done, the ops that code among them.
 
@@ -90,8 +96,11 @@ def apply_changes(graph: Graph, changes: Sequence[Change]) -> Graph:
             among = "" if change.kind is None else f" of kind {change.kind!r}"
             detail = f"No op id{among} matches {change.match!r}."
             found_faults.append(Fault("/match", FaultCode.UNKNOWN_OP, detail))
-        elif change.compression is not None and all(graph.ops[i].kind == COMPUTE for i in matched):
-            detail = f"No collective matches {change.match!r}, and only they are compressed."
+        elif (change.compression is not None or change.chunks is not None) and all(
+            graph.ops[i].kind == COMPUTE for i in matched
+        ):
+            what = "are compressed" if change.chunks is None else "begin and end what is cut"
+            detail = f"No collective matches {change.match!r}, and only they {what}."
             found_faults.append(Fault("/match", FaultCode.UNKNOWN_OP, detail))
         if not found_faults:
             made = _changed(graph, matched, change)
@@ -103,6 +112,8 @@ def apply_changes(graph: Graph, changes: Sequence[Change]) -> Graph:
             except InvalidGraph as error:
                 detail = error.faults[0].detail
                 found_faults.append(Fault("/compression", FaultCode.OUT_OF_RANGE, detail))
+        if not found_faults and change.chunks is not None:
+            graph, found_faults = _chunked(graph, matched, change.chunks)
         faults += [Fault(f"/changes/{k}{f.pointer}", f.code, f.detail) for f in found_faults]
     if faults:
         raise InvalidOptions(faults)
@@ -139,6 +150,17 @@ def _compressed(graph: Graph, matched: Iterable[int], by: str | Compression) -> 
     return compressed(graph, [i for i in matched if i in sent], by)
 
 
+def _chunked(graph: Graph, matched: Iterable[int], by: Chunking) -> tuple[Graph, list[Fault]]:
+    """Return the graph in chunks, or as it was with what is wrong."""
+    sent = set(graph.collectives)
+    try:
+        return chunked(graph, [i for i in matched if i in sent], by), []
+    except InvalidOptions as error:
+        return graph, list(error.faults)
+    except InvalidGraph as error:
+        return graph, [Fault("/chunks", FaultCode.OUT_OF_RANGE, error.faults[0].detail)]
+
+
 def _change(op: Op, change: Change) -> Op:
     if change.remove:
         return Op(op.id, COMPUTE, 0.0, None, op.after, stream=op.stream)
@@ -157,12 +179,26 @@ def _factor_faults(change: Change) -> Iterator[Fault]:
     if change.kind not in {None, *KINDS}:
         detail = must_be("kind", one_of(KINDS), change.kind, KINDS)
         yield Fault("/kind", FaultCode.OUT_OF_RANGE, detail)
+    if change.chunks is not None:
+        yield from _chunk_faults(change.chunks)
     by = change.compression
     if isinstance(by, Compression):
         yield from _rate_faults(by)
     elif by not in {None, *COMPRESSIONS}:
         detail = must_be("compression", one_of(COMPRESSIONS), by, COMPRESSIONS)
         yield Fault("/compression", FaultCode.OUT_OF_RANGE, detail)
+
+
+def _chunk_faults(by: Chunking) -> Iterator[Fault]:
+    if not 1 <= by.count <= MAX_BLOCK_CHUNKS:
+        detail = f"count must be 1 to {MAX_BLOCK_CHUNKS}, got {by.count!r}."
+        yield Fault("/chunks/count", FaultCode.OUT_OF_RANGE, detail)
+    if not 0 <= by.overhead_us <= MAX_DURATION_US:
+        detail = f"overhead_us must be 0 to {MAX_DURATION_US:g}, got {by.overhead_us!r}."
+        yield Fault("/chunks/overhead_us", FaultCode.OUT_OF_RANGE, detail)
+    if by.least_bytes < 1:
+        detail = f"least_bytes must be 1 or more, got {by.least_bytes!r}."
+        yield Fault("/chunks/least_bytes", FaultCode.OUT_OF_RANGE, detail)
 
 
 def _rate_faults(by: Compression) -> Iterator[Fault]:
@@ -201,6 +237,11 @@ def adapt_plan(launches: Sequence[Launch], before: Graph, after: Graph) -> list[
     before, after
         The graph that the plan was made for, and what :func:`apply_changes` made of it.
 
+    Raises
+    ------
+    InvalidOptions
+        When ``after`` sends what ``before`` does not, such as chunks: no launch of the plan does.
+
     Returns
     -------
     list of Send
@@ -209,6 +250,13 @@ def adapt_plan(launches: Sequence[Launch], before: Graph, after: Graph) -> list[
     old, new = chain_of(before), chain_of(after)
     index = {after.ops[position].id: i for i, position in enumerate(new.positions.tolist())}
     names = [before.ops[position].id for position in old.positions.tolist()]
+    known = set(names)
+    if made := [name for name in index if name not in known]:
+        detail = (
+            f"No launch of the plan sends {made[0]!r}, which the changes make; simulate a policy, "
+            "or plan the changed graph."
+        )
+        raise InvalidOptions([Fault("/changes", FaultCode.NOT_SUPPORTED, detail)])
     buckets = {
         launch.bucket: tuple(sorted(index[names[i]] for i in launch.bucket if names[i] in index))
         for launch in launches

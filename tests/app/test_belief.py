@@ -17,6 +17,7 @@ from app.services.simulations import run as simulate
 from app.services.sweeps.run import run as sweep
 from solver.evidence.doubts import DOUBTS
 from solver.graph import ALL_REDUCE, COMPUTE, Op, build
+from solver.programs.policies import POLICIES as PROGRAM_POLICIES
 from tests.app.command import Run
 
 #: Two tensors, 100 us apart, merged by MG-WFBP where it believes in the start-up of 150 us.
@@ -90,6 +91,15 @@ def test_a_time_limit_is_asked_for_each_plan_that_it_is_chosen_from():
     assert robust.asked_s > plain.asked_s
 
 
+def test_a_robust_program_says_what_it_was_chosen_by():
+    options = {"robust": "mean", "draws": 3, "host_order": True}
+    answer = solve(problem(PlanRequest, options=options))
+    assert answer.robust is not None
+    assert answer.robust.draws == 3
+    assert answer.robust.plan_us <= answer.robust.without_us
+    assert [each.policy for each in answer.robust.rivals] == list(PROGRAM_POLICIES)
+
+
 def test_cost_models_of_what_is_believed_are_found():
     model = "a" * 32
     believed = {"cluster": {"cost_model": {"id": model}}}
@@ -106,7 +116,14 @@ def test_cost_models_of_what_is_believed_are_found():
         ({"options": {"robust": "median"}}, "/options/robust"),
         ({"options": {"robust": "p95", "draws": 0}}, "/options/draws"),
         ({"options": {"host_order": True}, "believed": HALF}, "/believed"),  # a program
-        ({"options": {"host_order": True, "robust": "p95"}}, "/options/robust"),
+        (
+            {"options": {"robust": "p95", "memory_limits_bytes": [1, 2]}},  # a front
+            "/options/memory_limits_bytes",
+        ),
+        (
+            {"options": {"robust": "p95", "memory_limit_bytes": 9, "more_memory_bytes": [1]}},
+            "/options/more_memory_bytes",
+        ),
     ],
 )
 def test_refused(fields, pointer):

@@ -17,13 +17,14 @@ from app.schemas.sweeps import SweepAnswer, SweepRequest
 from app.services.plans import solve
 from app.services.sweeps.run import run as swept
 from app.services.sweeps.views import table
+from solver.programs.policies import POLICIES
 from tests.app.command import Run
 from tests.app.compiled import COMPILED
 from tests.app.service import Json, Service, faults, two_layers
 
 PATH = "/v1/sweeps"
 
-RULES = ["in_order", "inductor", "simple_overlap", "xla_lhs"]
+RULES = list(POLICIES)
 
 
 def body(**fields: object) -> Json:

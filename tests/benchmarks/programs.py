@@ -1,9 +1,10 @@
 """Programs of the compiled graphs of ``shared/data/compiled``, beside PyTorch and other rules.
 
-``python -m tests.benchmarks.programs [--jitter] [GRAPH ...]``. Times in ms, memory in GiB, CPU
-seconds of this process. What launches read is held to their waits in all programs. The memory limit
-of each graph is the peak of PyTorch's own program under that rule, where it is known; else that of
-our form of its rule, ``inductor``, marked by ``*``.
+``python -m tests.benchmarks.programs [--jitter] [--rules] [--chunks] [--robust] [GRAPH ...]``.
+Times in ms, memory in GiB, CPU seconds of this process. What launches read is held to their waits
+in all programs. The memory limit of each graph is the peak of PyTorch's own program under that rule,
+where it is known; else that of our form of its rule, ``inductor``, marked by ``*``. Rules alone,
+experts in chunks and robust programs have none.
 """
 
 import argparse
@@ -14,12 +15,17 @@ from dataclasses import replace
 
 from solver.costs import ChannelCost, Cost
 from solver.evidence.baseline import Baseline
+from solver.evidence.robustness import RobustOptions
 from solver.programs.execute import execute
 from solver.programs.plan import ProgramOptions, plan
+from solver.programs.policies import POLICIES
 from solver.programs.policies.inductor import inductor
 from solver.programs.problem import ProgramProblem
 from solver.programs.program import Program
-from tests.programs.shared import BEST, TO_WAIT, load
+from solver.programs.replanned import with_changes
+from solver.simulation.chunking import Chunking
+from solver.simulation.what_if import Change
+from tests.programs.shared import BEST, TO_WAIT, load, names
 
 GIB = 1 << 30
 
@@ -28,6 +34,18 @@ _NO_CLOCK = 600.0
 
 #: Shares by which compute and launches vary, and times of all launches.
 JITTERS = {"as planned": (0.0, 0.0, 1.0), "jitter": (0.1, 0.2, 1.0), "slow": (0.0, 0.0, 1.3)}
+
+#: A program without a limit, and one chosen by draws.
+ROBUST = ("graph", "as planned", "slow", "robust", "slow", "best rule, slow")
+
+#: In how many chunks experts are cut, and the columns of that.
+COUNTS = (2, 4)
+CHUNKED = (
+    "graph",
+    "as it is",
+    "bound",
+    *(f"{c} chunks{w}" for c in COUNTS for w in ("", ", bound")),
+)
 
 COLUMNS = (
     "graph",
@@ -116,6 +134,42 @@ def survives(problem: ProgramProblem, program: Program, jitter: tuple[float, flo
     return f"{sum(run.iteration_time for run in runs) / len(runs) / 1e3:.1f}"
 
 
+def in_chunks(name: str) -> list[str]:
+    """Return time and bound of a graph, and with its experts in chunks."""
+    found = [plan(load(name), ProgramOptions(baselines=()))]
+    for count in COUNTS:
+        change = Change("*", kind="all_to_all", chunks=Chunking(count))
+        found.append(with_changes(found[0], [change], ProgramOptions(baselines=())))
+    figures = [(each.run.iteration_time, each.bound.value_us) for each in found]
+    return [name, *(f"{time / 1e3:.1f}" for pair in figures for time in pair)]
+
+
+def robustly(name: str) -> list[str]:
+    """Return the times of a program without a limit, and chosen by draws: stated, and slow."""
+    problem = load(name)
+    slow = jittered(problem, 0, *JITTERS["slow"])
+    plain, robust = (
+        plan(problem, ProgramOptions(robust=how)) for how in (None, RobustOptions("mean", 20))
+    )
+    rules = [execute(slow, make(problem)).iteration_time for make in POLICIES.values()]
+    times = [
+        *(execute(each, plain.program).iteration_time for each in (problem, slow)),
+        *(execute(each, robust.program).iteration_time for each in (problem, slow)),
+        min(rules),
+    ]
+    return [name, *(f"{time / 1e3:.1f}" for time in times)]
+
+
+def by_rule(name: str) -> list[str]:
+    """Return time and peak of each rule without a limit of memory."""
+    problem = load(name)
+    runs = [execute(problem, make(problem)) for make in POLICIES.values()]
+    return [
+        name,
+        *(f"{run.iteration_time / 1e3:.1f} ({run.peak_bytes / GIB:.2f})" for run in runs),
+    ]
+
+
 def table(rows: list[list[str]], head: tuple[str, ...], write: Callable[[str], None]) -> None:
     """Write rows as a table in Markdown."""
     write(f"| {' | '.join(head)} |")
@@ -129,6 +183,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("graphs", nargs="*", default=list(BEST))
     parser.add_argument("--jitter", action="store_true", help="also vary the times")
+    parser.add_argument("--chunks", action="store_true", help="also cut experts in chunks")
+    parser.add_argument("--robust", action="store_true", help="also choose by draws")
+    parser.add_argument("--rules", action="store_true", help="also run every rule alone")
     asked = parser.parse_args()
     rows, varied = [], []
     for name in asked.graphs:
@@ -139,6 +196,12 @@ def main() -> None:
     table(rows, COLUMNS, print)
     if varied:
         table(varied, ("graph", *JITTERS), print)
+    if asked.chunks:
+        table([in_chunks(name) for name in names() if name.startswith("dsv3")], CHUNKED, print)
+    if asked.robust:
+        table([robustly(name) for name in names()], ROBUST, print)
+    if asked.rules:
+        table([by_rule(name) for name in names()], ("graph", *POLICIES), print)
 
 
 if __name__ == "__main__":

@@ -9,8 +9,8 @@ import time
 from itertools import product
 
 from solver.costs import Cluster, network_of
+from solver.evidence.robustness import Robustness, RobustOptions
 from solver.planning.plan import Options, plan
-from solver.planning.robust import Robustness, RobustOptions
 from tests.benchmarks.suite import RATES, STARTUPS, WORKERS, graphs
 
 

@@ -32,6 +32,11 @@ BEST = {name: time for name, (time, _) in PYTORCH.items()} | {
 TO_WAIT = {"llama3_8b_bw_64_2d": (142.2, 5.26), "llama3_8b_bw_256_2d": (271.7, 5.98)}
 
 
+def names() -> list[str]:
+    """Name the graphs that are there."""
+    return sorted(path.name.removesuffix(".json.gz") for path in FOLDER.glob("*.json.gz"))
+
+
 def load(name: str, memory_bytes: int | None = None) -> ProgramProblem:
     """Read one of the graphs, the stream ``gpu`` free, with copies at 3.35 TB/s."""
     raw = json.loads(gzip.decompress((FOLDER / f"{name}.json.gz").read_bytes()))

@@ -70,7 +70,8 @@ def test_same_problem_same_program(name: str) -> None:
 def of_ops(*ops: Op, buffers: tuple[Buffer, ...] = ()) -> ProgramProblem:
     """Make a problem in which a collective of so many bytes takes so many microseconds."""
     table = ((1, 1.0), (1000, 1000.0))
-    cluster = Cluster(4, algorithm="table", table=table, tables=(("all_gather", table),))
+    tables = (("all_gather", table), ("reduce_scatter", table))
+    cluster = Cluster(4, algorithm="table", table=table, tables=tables)
     whole = Cluster(4, channels=(("net", cluster),), algorithm="table", table=table)
     return ProgramProblem(build("paper", ops, buffers, ["gpu"]), network_of(whole))
 
@@ -235,8 +236,15 @@ def test_xla_counts_inputs_from_the_done_backwards_where_they_are_held_to_it() -
     assert early == ["compute a", "launch r", "wait r", "compute b", "compute c"]
 
 
-#: Least and most time of a policy beside PyTorch's best of five settings.
-RANGES = {"inductor": (0.97, 1.01), "xla_lhs": (0.97, 1.13)}
+#: Least and most time of a policy beside PyTorch's best of five settings, and most of its peak.
+RANGES = {
+    "inductor": (0.97, 1.01, 1.01),
+    "xla_lhs": (0.97, 1.13, 1.01),
+    "bucketed_overlap": (1.07, 1.46, 1.01),
+    "transformer_blocks": (0.98, 1.12, 1.05),
+    "topo_span": (0.99, 1.06, 1.03),
+    "deepcompile": (0.97, 1.09, 1.25),
+}
 
 
 @cache
@@ -254,6 +262,6 @@ def figures(name: str, policy: str) -> tuple[float, float]:
 @pytest.mark.parametrize("name", PYTORCH)
 def test_shared_graphs_take_what_pytorch_takes(name: str, policy: str) -> None:
     time, peak = figures(name, policy)
-    least, most = RANGES[policy]
+    least, most, memory = RANGES[policy]
     assert least <= time / PYTORCH[name][0] <= most
-    assert peak <= 1.01 * PYTORCH[name][1]
+    assert peak <= memory * PYTORCH[name][1]

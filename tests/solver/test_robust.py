@@ -12,13 +12,13 @@ from solver.chain import chain_of
 from solver.costs import Affine, alike
 from solver.errors import InvalidOptions
 from solver.evidence.draws import draws_of
+from solver.evidence.robustness import RobustOptions
 from solver.graph import ALL_REDUCE, COMPUTE, Op, build
 from solver.limits import MAX_ROBUST_DRAWS
 from solver.models import MODELS
 from solver.planning.check import check
 from solver.planning.plan import Options, plan
 from solver.planning.plan_changes import neighbour
-from solver.planning.robust import RobustOptions
 from solver.policies import POLICIES
 from solver.simulation.engine import launches_under, simulate
 from solver.simulation.replay import replay

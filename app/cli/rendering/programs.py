@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from app.cli.rendering.channel_use import channel_rows
 from app.cli.rendering.clusters import channels, cost, place
-from app.cli.rendering.doubts import off_calibration
+from app.cli.rendering.doubts import off_calibration, robust
 from app.cli.rendering.explanations import cuts, recorded, rests_on, warnings, what_if
 from app.cli.rendering.figures import counted, percent
 from app.cli.rendering.headlines import headline
@@ -40,6 +40,10 @@ _TITLES = {
     "in_order": "the graph's order",
     "inductor": "inductor, overlap and buckets",
     "simple_overlap": "launches raised, waits sunk",
+    "bucketed_overlap": "the same, buckets of 500 MB",
+    "transformer_blocks": "torchtitan, blocks as buckets",
+    "topo_span": "inductor, buckets of a span",
+    "deepcompile": "DeepCompile, prefetch",
     "xla_lhs": "XLA, latency hiding",
 }
 
@@ -53,6 +57,7 @@ def program(answer: PlanAnswer, name: str) -> str:
         rests_on(answer.evidence),
         _times(answer),
         off_calibration(answer.off_calibration),
+        robust(answer.robust, _TITLES),
         _why(answer),
         _front(answer.front or []),
         _memory(answer.memory) if answer.memory else [],

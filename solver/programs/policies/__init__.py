@@ -2,9 +2,13 @@
 
 from collections.abc import Callable, Mapping
 
+from solver.programs.policies.bucketed_overlap import bucketed_overlap
+from solver.programs.policies.deepcompile import deepcompile
 from solver.programs.policies.in_order import in_order
 from solver.programs.policies.inductor import inductor
 from solver.programs.policies.simple_overlap import simple_overlap
+from solver.programs.policies.topo_span import topo_span
+from solver.programs.policies.transformer_blocks import transformer_blocks
 from solver.programs.policies.xla_lhs import xla_lhs
 from solver.programs.problem import ProgramProblem
 from solver.programs.program import Program
@@ -14,6 +18,10 @@ POLICIES: Mapping[str, Callable[[ProgramProblem], Program]] = {
     "in_order": in_order,
     "inductor": inductor,
     "simple_overlap": simple_overlap,
+    "bucketed_overlap": bucketed_overlap,
+    "transformer_blocks": transformer_blocks,
+    "topo_span": topo_span,
+    "deepcompile": deepcompile,
     "xla_lhs": xla_lhs,
 }
 

@@ -130,7 +130,7 @@ export async function planForm(host, { id, graph, cluster: told }, isOwn) {
     const options = {
       barrier: barrier.control.checked,
       time_limit_s: numberIn(limit),
-      ...(hasRules && robust.control.value ? { robust: robust.control.value } : {}),
+      ...(robust.control.value ? { robust: robust.control.value } : {}),
       ...(hasRules ? { baselines: chosen() } : {}),
     };
     return ask("/v1/plans", { graph_id: id, cluster: cluster.value(), ...belief(), options }, form);
@@ -178,7 +178,7 @@ export async function planForm(host, { id, graph, cluster: told }, isOwn) {
         "div",
         { class: "fields" },
         limit.field,
-        hasRules ? robust.field : null,
+        robust.field,
         hasRules ? believed.field : null,
       ),
       hasRules ? baselines : null,

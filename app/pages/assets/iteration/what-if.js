@@ -16,6 +16,7 @@ const CHANGES = {
   remove: "are gone",
   bytes: "have so many times the bytes",
   duration: "take so many times as long",
+  chunks: "end blocks that are cut in so many chunks",
   ...Object.fromEntries(names.compressions.map((name) => [name, `are sent as ${name}`])),
 };
 const [KEEP, ANEW] = ["keep", "anew"];
@@ -35,6 +36,7 @@ function changesOf({ match, change, factor }) {
   if (match === "") return [];
   if (change === "remove") return [{ match, remove: true }];
   if (names.compressions.includes(change)) return [{ match, compression: change }];
+  if (change === "chunks") return [{ match, chunks: { count: Number(factor) } }];
   return [{ match, [change === "bytes" ? "bytes_factor" : "duration_factor"]: Number(factor) }];
 }
 
@@ -147,7 +149,7 @@ export async function whatIf(host, body, { path, times, timeline }) {
         )
       : null,
   );
-  const show = () => (factor.hidden = !["bytes", "duration"].includes(change.value));
+  const show = () => (factor.hidden = !["bytes", "duration", "chunks"].includes(change.value));
   change.addEventListener("change", show);
   show();
   fill(host, el("h2", {}, "What if"), form, waiting, results);
