@@ -2,9 +2,9 @@
 
 ``python -m tests.benchmarks.programs [--jitter] [--rules] [--chunks] [--robust] [GRAPH ...]``.
 Times in ms, memory in GiB, CPU seconds of this process. What launches read is held to their waits
-in all programs. The memory limit of each graph is the peak of PyTorch's own program under that rule,
-where it is known; else that of our form of its rule, ``inductor``, marked by ``*``. Rules alone,
-experts in chunks and robust programs have none.
+in all programs. The memory limit of each graph is the peak of PyTorch's own program under that
+rule, where it is known; else that of our form of its rule, ``inductor``, marked by ``*``. Rules
+alone, experts in chunks and robust programs have none.
 """
 
 import argparse
