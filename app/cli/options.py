@@ -109,10 +109,8 @@ WhatIf = Annotated[
     list[str] | None,
     typer.Option(
         metavar="PATTERN=CHANGE",
-        help="Answer also with ops changed: PATTERN=remove, PATTERN=bytes*FACTOR, "
-        "PATTERN=duration*FACTOR; blocks in chunks: PATTERN=chunks*COUNT; compressed: "
-        f"PATTERN={'|'.join(COMPRESSIONS)}, "
-        "of one kind PATTERN=all_reduce*fp16. May be repeated.",
+        help="Answer also with ops changed: PATTERN=remove, bytes*FACTOR, duration*FACTOR, "
+        f"chunks*COUNT, {'|'.join(COMPRESSIONS)}; of one kind all_reduce*fp16. May be repeated.",
     ),
 ]
 

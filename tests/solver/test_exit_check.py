@@ -210,6 +210,7 @@ SMALL = {
     "kineto": ["kineto_gloo_0.json.gz"],
     "pytorch_et": ["et_gloo.json.gz", "et_gloo_kineto.json.gz"],
     "xla": ["jax_profile.json.gz", "jax_hlo.txt.gz"],
+    "hlo": ["jax_profile.json.gz", "jax_hlo.txt.gz"],
     "tensorflow": [
         test_tensorflow.text(
             [

@@ -174,13 +174,7 @@ export async function planForm(host, { id, graph, cluster: told }, isOwn) {
       "details",
       {},
       el("summary", {}, "More"),
-      el(
-        "div",
-        { class: "fields" },
-        limit.field,
-        robust.field,
-        hasRules ? believed.field : null,
-      ),
+      el("div", { class: "fields" }, limit.field, robust.field, hasRules ? believed.field : null),
       hasRules ? baselines : null,
     ),
     el(
