@@ -92,7 +92,7 @@ def _planned(
 
 
 def _within(problem: ProgramProblem, limit: int | None) -> ProgramProblem:
-    """Return a problem with another limit of memory; the bound, which needs none, is the same."""
+    """Return a problem with less memory; the bound of more holds for it, too."""
     other = replace(problem, limits=replace(problem.limits, memory_bytes=limit))
     other.memo["bound"] = lower_bound(problem)
     return other
