@@ -85,8 +85,8 @@ class Steering:
     Raises
     ------
     ValueError
-        When the cluster has no table, the graph is not of this model, or the model is on a GPU; on
-        all ranks.
+        When the cluster has no table, the graph is not of this model, the run does not go by a
+        plan, or the model is on a GPU; on all ranks.
     """
 
     def __init__(
@@ -236,6 +236,8 @@ def _costs(
             f"The graph is not of this model: it has no op '{GRADIENT}NAME' for {len(missing)} of "
             f"{len(parameters)} parameters: {some(missing)}."
         )
+    elif not planned.is_planned:
+        fault = "DistributedDataParallel sends the gradients of this run: install a plan first."
     elif any(p.is_cuda for p in planned.module.parameters()):
         fault = "Steering measures with the clock of the host, which knows no times of a GPU."
     try:
