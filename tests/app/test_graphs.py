@@ -176,9 +176,8 @@ def test_small_files_of_much_work_are_refused_early(service: Service) -> None:
         query = {"format": form} if form else {}
         packed = gzip.compress(content, 1) if form else content
         assert faults(post(service, packed, **query)) == {("", "too_large")}
-    zeros = b"\x02\x0a\x00" + bytes(2**20)  # a million empty messages: not all are read
-    answer = post(service, zeros, format="chakra")
-    assert answer.json()["detail"].startswith("1001 faults, of which 100 are listed.")
+    zeros = b"\x02\x0a\x00" + bytes(2**20)  # a million empty messages: none is read
+    assert faults(post(service, zeros, format="chakra")) == {("", "too_large")}
 
 
 def test_names_that_no_request_takes(service: Service) -> None:

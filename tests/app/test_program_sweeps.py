@@ -188,7 +188,7 @@ def test_over_http(service: Service) -> None:
     told = answer.json()
     at = f"{PATH}/{told['id']}"
     rows = list(csv.DictReader(io.StringIO(service.client.get(f"{at}/table.csv").text)))
-    assert len(rows) == 10
+    assert len(rows) == 2 * len([*POLICIES, "plan"])
     drawn = service.client.get(f"{at}/speed-by-memory.svg")
     assert drawn.headers["content-type"].startswith("image/svg")
     assert b"memory limit" in drawn.content
