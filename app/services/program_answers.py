@@ -134,9 +134,13 @@ def _behind(planned: ProgramPlan) -> list[CostWarning]:
     )
     if ahead is None:
         return []
+    why = (
+        "robust chooses by such times, too"
+        if planned.robust is None
+        else f"the {planned.robust.measure} over the draws of robust came first"
+    )
     detail = (
         f"Where all launches take 1.3 times as long, {ahead.policy} takes "
-        f"{ahead.time_us / 1e3:.3f} ms and this program {ahead.program_us / 1e3:.3f} ms; robust "
-        "chooses by such times, too."
+        f"{ahead.time_us / 1e3:.3f} ms and this program {ahead.program_us / 1e3:.3f} ms; {why}."
     )
     return [CostWarning(pointer="/options/robust", code="rule_ahead", detail=detail)]

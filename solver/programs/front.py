@@ -1,13 +1,15 @@
 """Programs within several limits of memory, together: a front on which memory never costs time."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from solver.bounds.status import status_of
 from solver.codes import FaultCode
 from solver.errors import InvalidOptions
 from solver.evidence.baseline import baseline_of
+from solver.programs.bounds.beside import beside_bound
 from solver.programs.bounds.bound import lower_bound
+from solver.programs.bounds.work import resources_of
 from solver.programs.plan import ProgramOptions, Report, plan
 from solver.programs.policies import program_of
 from solver.programs.problem import ProgramProblem
@@ -76,7 +78,7 @@ def plan_front(
         known = [each.plan.program for each in found if each.plan is not None]
         report = report_of(len(found), within)
         found.append(_planned(within, how, report, (*known[-1:], *rules)))
-    return tuple(_best_within(_within(first, each.limit), each, found) for each in found)
+    return tuple(_best_within(_within(first, each.limit), k, found) for k, each in enumerate(found))
 
 
 def _planned(
@@ -92,16 +94,18 @@ def _planned(
 
 
 def _within(problem: ProgramProblem, limit: int | None) -> ProgramProblem:
-    """Return a problem with less memory; the bound of more holds for it, too."""
+    """Return a problem with less memory; the bound of more holds for it, and less may raise it."""
     other = replace(problem, limits=replace(problem.limits, memory_bytes=limit))
-    other.memo["bound"] = lower_bound(problem)
+    other.memo["bound"] = beside_bound(other, resources_of(other), lower_bound(problem))
     return other
 
 
-def _best_within(
-    problem: ProgramProblem, own: LimitedPlan, found: list[LimitedPlan]
-) -> LimitedPlan:
-    """Return the fastest of all plans that keeps a limit, of equals its own."""
+def _best_within(problem: ProgramProblem, at: int, found: Sequence[LimitedPlan]) -> LimitedPlan:
+    """Return the fastest of all plans that keeps a limit, of equals its own.
+
+    Bounds within this limit and larger ones hold for it, those within smaller ones do not.
+    """
+    own = found[at]
     kept = [
         each.plan
         for each in (own, *found)
@@ -110,18 +114,26 @@ def _best_within(
     if not kept:
         return own
     best = min(kept, key=lambda each: each.iteration_time_us)
-    if best is own.plan:
+    bounds = [each.plan.bound for each in found[at::-1] if each.plan is not None]
+    bound = max([*bounds, lower_bound(problem)], key=lambda each: each.value_us)
+    if best is own.plan and bound is best.bound:
         return own
     first = own.plan or replace(best, baselines=())
-    time, bound = best.iteration_time_us, best.bound.value_us
+    time = best.iteration_time_us
     best_time = min(time, first.best_time_us) if own.plan else time
     baselines = tuple(
-        baseline_of(each.policy, each.iteration_time_us, time, bound, peak_bytes=each.peak_bytes)
+        baseline_of(
+            each.policy, each.iteration_time_us, time, bound.value_us, peak_bytes=each.peak_bytes
+        )
         for each in first.baselines
     )
-    status = status_of(time, best_time, bound)
     changed = replace(
-        best, problem=problem, status=status, best_time_us=best_time, baselines=baselines
+        best,
+        problem=problem,
+        status=status_of(time, best_time, bound.value_us),
+        best_time_us=best_time,
+        bound=bound,
+        baselines=baselines,
     )
     return LimitedPlan(own.limit, changed, None)
 

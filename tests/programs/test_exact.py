@@ -149,6 +149,27 @@ def test_on_paper(limit, value):
     assert found.bound == (Bound(EXACT, 10.0) if value == 10.0 else Bound(PATH, 6.0))
 
 
+def test_a_pack_may_fill_a_wait_before_another_launch():
+    """On paper: b is packed, 2 us, while a is sent, 2 us; then c goes first on b's channel.
+
+    c is sent to 7 us and b, 16 us, to 23; d and e, 10 us each, run from 2 us on, and b is unpacked
+    in 0.4 us. Launched at once b would hold c up; packed behind the wait for a it would hold d up.
+    """
+    ops = [
+        Op("a", "all_reduce", bytes=2, channel="x", cut=False),
+        Op("c", "all_reduce", bytes=5, after=("a",), channel="y", cut=False),
+        Op("d", "compute", 10.0, None, ("a",), stream="s"),
+        Op("e", "compute", 10.0, None, ("c",), stream="s"),
+        Op("b1", "reduce_scatter", bytes=5, channel="y", cut=False),
+        Op("b2", "reduce_scatter", bytes=5, channel="y", cut=False),
+    ]
+    prices = {"all_reduce": Affine(0.0, 1.0), "reduce_scatter": Affine(6.0, 1.0)}
+    network = Network(lambda lane: prices[lane.kind], workers=(("x", 10), ("y", 10)))
+    problem = ProgramProblem(build("paper", ops, (), ["s"]), network, 0.08)
+    assert value_of(problem) == pytest.approx(23.4)
+    assert plan(problem).iteration_time_us == pytest.approx(23.4)
+
+
 def test_nothing_fits():
     """On paper: what one op holds is above the limit."""
     found = tried(paper(2))

@@ -12,7 +12,7 @@ from solver.errors import InvalidOptions
 from solver.graph import Buffer, Op, build
 from solver.programs.check import memory_faults, program_faults
 from solver.programs.execute import execute
-from solver.programs.front import plan_front
+from solver.programs.front import LimitedPlan, _best_within, plan_front
 from solver.programs.plan import ProgramOptions, plan
 from solver.programs.policies import POLICIES
 from solver.programs.policies.in_order import in_order, least_order
@@ -23,6 +23,7 @@ from solver.programs.search.repair import Repair
 from tests.plain import plain
 from tests.programs.exact import optima
 from tests.programs.small import small
+from tests.programs.test_beside import layers
 from tests.sampling import cases
 
 
@@ -154,6 +155,36 @@ def test_more_memory_never_costs_time_and_no_repaired_rule_is_faster(seed):
     if seed % 4 == 0:
         again = plan_front(free, limits, options)
         assert [each.plan.run for each in again] == [each.plan.run for each in front]
+
+
+def test_a_limit_raises_its_own_bound():
+    """On paper: 20 gathers of 5 us and layers of 4 us that take turns, as of each limit alone."""
+    options = ProgramOptions(share=0.05)
+    roomy, tight = (each.plan for each in plan_front(layers(20, None), [15, 16], options))
+    assert (roomy.bound.value_us, roomy.status) == (20 * 5.0 + 4.0, "optimal")
+    assert (tight.bound.value_us, tight.status) == (20 * 9.0, "optimal")
+
+
+def test_bounds_hold_for_smaller_limits_alone():
+    """On paper, of the gathers above: 30 us take 20 bytes, 40 us 12; in order it takes 50.
+
+    Where the search within 20 bytes has come to 50 us only, 40 is better, and not proven. What is
+    proven of 20 bytes is so of 19.
+    """
+    roomy, tight = plan(two_gathers(20)), plan(two_gathers(19))
+    assert (roomy.bound.value_us, tight.bound.value_us) == (30.0, 40.0)
+    slow = in_order(roomy.problem)
+    poor = replace(
+        roomy, program=slow, run=execute(roomy.problem, slow), best_time_us=50.0, status="feasible"
+    )
+    assert poor.iteration_time_us == 50.0
+    found = [LimitedPlan(20, poor, None), LimitedPlan(19, tight, None)]
+    best = _best_within(roomy.problem, 0, found).plan
+    assert (best.iteration_time_us, best.bound, best.status) == (40.0, roomy.bound, "feasible")
+    known = replace(tight, bound=roomy.bound, status="feasible")
+    found = [LimitedPlan(20, tight, None), LimitedPlan(19, known, None)]
+    best = _best_within(tight.problem, 1, found).plan
+    assert (best.iteration_time_us, best.bound, best.status) == (40.0, tight.bound, "optimal")
 
 
 @pytest.mark.live

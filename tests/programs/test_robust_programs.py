@@ -4,13 +4,15 @@ The oracle draws and simulates one stream by itself.
 """
 
 import random
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from app.services.program_answers import _behind
 from solver.errors import InvalidOptions
 from solver.evidence.draws import draws_of
-from solver.evidence.robustness import RobustOptions
+from solver.evidence.robustness import Robustness, RobustOptions
 from solver.limits import MAX_ROBUST_DRAWS
 from solver.programs.check import program_faults
 from solver.programs.drawn_times import drawn_times
@@ -116,6 +118,18 @@ def test_a_rule_is_ahead_where_it_is_faster_with_slow_launches():
     assert (found.time_us, found.program_us) == pytest.approx((360.0, 460.0))
     assert faster_rule(problem, ahead, {"in_order": in_order}) is None
     assert faster_rule(problem, ahead, {}) is None
+
+
+@pytest.mark.parametrize("measure", [None, "mean", "p95"])
+def test_a_warning_does_not_ask_for_what_was_asked(measure):
+    planned = plan(of_ops(*LAYERS))
+    slow = POLICIES["in_order"](planned.problem)
+    robust = None if measure is None else Robustness(measure, 3, 0, 1.0, 1.0, (), None)
+    (said,) = _behind(replace(planned, program=slow, robust=robust))
+    own = "robust chooses by such times, too."
+    if measure is not None:
+        own = f"the {measure} over the draws of robust came first."
+    assert said.detail.endswith(f"and this program 0.460 ms; {own}")
 
 
 @pytest.mark.parametrize(

@@ -179,14 +179,14 @@ class Prefixes:
             yield self._at(end, done, begun, prefix.under_way, (step,), prefix)
 
     def _pack(self, prefix: Prefix, members: int) -> Iterator[Prefix]:
-        """Pack a bucket, and launch it at once where that cannot be worse."""
+        """Pack a bucket, and launch it at once where the pack takes no time."""
         end = prefix.time + self.bucket(members)[2].pack_us
         under_way = tuple(sorted((*prefix.under_way, Underway(members, PACKED))))
         if not self._fits(prefix, end, 0, under_way):
             return
         step: tuple[Do, int] = (PACK, members)
         found = self._at(end, prefix.done, prefix.begun | members, under_way, (step,), prefix)
-        if self.has_limit and end > prefix.time:
+        if end > prefix.time:
             yield found
         else:
             for sent in self._launch(found, members):
