@@ -64,10 +64,10 @@ def tried(
         advice = make_plan(recording, calibration, Planner(given.service, given.search_s))
     except NoAnswer as error:
         say(f"No plan: {error}")
-        return model.hand_over(model.as_ddp())
+        return model.hand_over()
     say(advice.sentence)
     if not advice.is_worth:
-        return model.hand_over(model.as_ddp())
+        return model.hand_over()
     trial = Trial(model, advice)
     while trial.outcome is None:
         train_step(model, optimizer, batch)

@@ -150,8 +150,12 @@ def what_cannot_be_steered_is_refused_by_both(_folder: Path, rank: int) -> None:
         with pytest.raises(ValueError, match=said):
             # only the first rank has them
             Steering(model, None, graph if rank == 0 else {}, cluster if rank == 0 else {})
-    model.hand_over(model.as_ddp())
+    model.hand_over()
     with pytest.raises(ValueError, match="DistributedDataParallel sends the gradients"):
+        Steering(model, None, graph_of(model.module), CLUSTER)
+    model.install(model.plan)
+    model.between_steps = lambda: None  # as a trial watches
+    with pytest.raises(ValueError, match="A trial of this run is under way"):
         Steering(model, None, graph_of(model.module), CLUSTER)
     model.detach()
 

@@ -4,7 +4,9 @@ import copy
 import io
 import pickle
 import warnings
+import weakref
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -704,22 +706,47 @@ def another_plan(folder: Path, rank: int) -> None:
     pair.train(range(8, 10))
 
 
+class Centred(nn.Module):
+    """Subtracts a running mean of its batches: a buffer that is another on each rank."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layers = of_linears()
+        self.register_buffer("mean", torch.zeros(16))
+
+    def forward(self, batch):
+        hidden = self.layers(batch - self.mean)
+        if self.training:
+            self.mean.mul_(0.9).add_(batch.mean(0))
+        return hidden
+
+
 def trials(folder: Path, rank: int) -> None:
     """All arms train as DistributedDataParallel does; what is slower on any rank goes."""
-    for planned_us, is_kept in ((1.0, True), (1.0 + 0.5 * rank, False)):
-        pair = Pair(rank, of_convolutions)
-        pair.train(range(2), of_image)
-        advice = advice_on(pair.ours)
-        now = 0.0
-        trial = Trial(pair.ours, advice, clock=lambda: now)  # noqa: B023
-        used = []
-        for step in range(2, 2 + 41 + 3):
-            with pair.ours.no_sync(), pair.theirs.no_sync():
-                pair.backward(100 + step, of_image)
-            pair.backward(step, of_image)
+    by_turns = lambda m, step, rank: taking("ab"[(step + rank) % 3 % 2])(m, step, rank)
+    for planned_us, is_kept, make, loss_of in (
+        (1.0, True, Centred, square),
+        (1.0 + 0.5 * rank, False, Branches, by_turns),
+    ):
+        pair = Pair(rank, make, find_unused_parameters=make is Branches)
+        pair.train(range(2), loss_of)
+        now, used, made = 0.0, [], weakref.WeakSet[DistributedDataParallel]()
+        trial = Trial(pair.ours, advice_on(pair.ours), clock=lambda: now)  # noqa: B023
+        names = list(pair.theirs.state_dict())
+        for step in range(2, 2 + 45 + 3):
+            if make is Centred:
+                with pair.ours.no_sync(), pair.theirs.no_sync():
+                    pair.backward(100 + step, loss_of)
+            pair.backward(step, loss_of)
+            if make is Branches:  # a pass without a backward pass
+                assert torch.equal(*(loss_of(model, 200 + step, rank) for model in pair.both))
             used.append((pair.ours.is_planned, pair.ours.plan == dealt(pair.ours.module)))
+            assert list(pair.ours.state_dict()) == names
             now += planned_us if pair.ours.is_planned else 1.2
+            made |= {pair.ours._ddp} - {None}
             pair.step(set_to_none=step % 5 > 0)
+            with torch.no_grad():  # and the buffer moves
+                assert torch.equal(*(loss_of(model, 300 + step, rank) for model in pair.both))
         outcome = trial.outcome
         assert outcome is not None
         assert [arm.is_plan for arm in outcome.arms] == [False, False, True, True]
@@ -728,14 +755,40 @@ def trials(folder: Path, rank: int) -> None:
         assert outcome.gain == pytest.approx(1.2 / (1.0 if is_kept else 1.5))
         assert outcome.promised == pytest.approx(1.25)
         assert len(set(used)) == 2  # by DistributedDataParallel, and by the plan
+        assert len(made) == (not is_kept)  # one that is left would send gradients again
         pair.compare()
         other = "The plan is kept" if is_kept else "DistributedDataParallel goes on"
         assert outcome.sentence.startswith(other)
         pair.ours.install(dealt(pair.ours.module, 2))
         assert pair.ours.is_planned
-        pair.train(range(50, 53), of_image)
+        assert not made
+        pair.train(range(50, 53), loss_of)
         module = pair.ours.detach()
-        assert module[0].weight.grad is not None or not module[0].weight._backward_hooks
+        assert not any(p._backward_hooks for p in module.parameters())
+
+
+def trials_that_end(folder: Path, rank: int) -> None:
+    """What a trial cannot try is refused on all ranks; who takes a plan himself ends it."""
+    pair = Pair(rank)
+    advice = advice_on(pair.ours)
+    wrong = advice_on(PlannedDDP(of_linears(8)))
+    refused(UnusablePlan, "not of this model", lambda: Trial(pair.ours, wrong))
+    mixed = [advice, wrong, replace(advice, barrier=True), replace(advice, tuned_cap_mb=None)]
+    for other in mixed[1:]:
+        its = other if rank else advice
+        refused(RuntimeError, r"Ranks \[1\]", lambda: Trial(pair.ours, its))  # noqa: B023
+    alone = PlannedDDP(of_linears(), ())
+    refused(ValueError, "was given no optimizer", lambda: Trial(alone, advice))
+    trial = Trial(pair.ours, advice)
+    refused(ValueError, "Another trial", lambda: Trial(pair.ours, advice))
+    for step in range(48):
+        pair.backward(step)
+        if step == 3:
+            pair.ours.install(dealt(pair.ours.module, 2))
+        assert pair.ours.is_planned is (step == 0 or step >= 3)
+        pair.step()
+    assert trial.outcome is None
+    pair.compare()
 
 
 def advice_on(model: PlannedDDP) -> PlanAdvice:
@@ -957,6 +1010,7 @@ SCENARIOS = {
         steps_that_cannot_be_cut,
         another_plan,
         trials,
+        trials_that_end,
         several_types,
         a_group_of_its_own,
         taken_off,

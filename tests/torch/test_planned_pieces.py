@@ -8,6 +8,7 @@ pytest.importorskip("torch")
 
 import torch
 from torch import nn
+from torch.optim.swa_utils import AveragedModel
 
 from interlace_client.torch.runtime.updates import Pieces
 
@@ -65,6 +66,28 @@ class CountingInClass(torch.optim.SGD):
         return super().step(closure)
 
 
+class AveragingInside(torch.optim.SGD):
+    """Keeps averages of the weights, which a first small step changes by less than one prints."""
+
+    def __init__(self, parameters, lr):
+        super().__init__(parameters, lr)
+        self.averages = AveragedModel(nn.ParameterList(parameters))
+
+    def step(self, closure=None):
+        super().step(closure)
+        held = [p.detach() for group in self.param_groups for p in group["params"]]
+        for mean, p in zip(self.averages.parameters(), held, strict=False):
+            mean.data.lerp_(p, 0.5)
+
+
+class CountingInState(torch.optim.SGD):
+    """Counts its steps where its state is, for no parameter."""
+
+    def step(self, closure=None):
+        self.state["made"] = self.state.get("made", 0) + 1
+        return super().step(closure)
+
+
 class Noisy(torch.optim.SGD):
     """Steps with noise, which parts draw in another order."""
 
@@ -101,6 +124,8 @@ def _parameters(*shape: int) -> list[nn.Parameter]:
         (lambda p: Handing(p, 0.1), False),  # as ZeroRedundancyOptimizer does
         (lambda p: ClippedInside(p, 0.1, momentum=0.9), False),
         (lambda p: CountingInClass(p, 0.1), False),
+        (lambda p: AveragingInside(p, 1e-5), False),
+        (lambda p: CountingInState(p, 0.1), False),
         (lambda p: Noisy(p, 0.1), False),
         (lambda p: Locked(p, 0.1), False),
     ],

@@ -238,6 +238,8 @@ def _costs(
         )
     elif not planned.is_planned:
         fault = "DistributedDataParallel sends the gradients of this run: install a plan first."
+    elif planned.between_steps is not None:
+        fault = "A trial of this run is under way: begin after its end."
     elif any(p.is_cuda for p in planned.module.parameters()):
         fault = "Steering measures with the clock of the host, which knows no times of a GPU."
     try:

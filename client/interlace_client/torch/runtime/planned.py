@@ -95,7 +95,10 @@ class PlannedDDP(nn.Module):
     process_group, ranks
         As given, and how many there are.
     between_steps
-        Called before the first forward pass of each step but the first, outside of all passes.
+        Called before the first forward pass of each step but the first, outside of all passes;
+        :meth:`install`, :meth:`hand_over` and :meth:`detach` make it None.
+    optimizers
+        As given.
 
     Raises
     ------
@@ -145,12 +148,14 @@ class PlannedDDP(nn.Module):
             else None
         )
         self._arrivals = Arrivals(self._known.values())
-        optimizers = [optimizer] if isinstance(optimizer, torch.optim.Optimizer) else optimizer
-        warn_of_optimizers(optimizers, self._known)
-        self._steps = BucketUpdates(optimizers, self._arrivals, self._after_step, barrier=barrier)
+        self.optimizers = [optimizer] if isinstance(optimizer, torch.optim.Optimizer) else optimizer
+        warn_of_optimizers(self.optimizers, self._known)
+        self._steps = BucketUpdates(
+            self.optimizers, self._arrivals, self._after_step, barrier=barrier
+        )
         self._arrivals.is_read = self._steps.say_that_gradients_are_read
         self._observer: Observer | None = None
-        self._take(reversed_buckets(_sizes(self._known)) if plan is None else plan)
+        self._use(self.agreed(reversed_buckets(_sizes(self._known)) if plan is None else plan))
         if transport is None:
             take_from_first(module, self._transport)
         self.between_steps: Callable[[], None] | None = None
@@ -158,12 +163,12 @@ class PlannedDDP(nn.Module):
         self._unseen: Iterable[nn.Parameter] = ()
         self._removals: list[Callable[[], None]] = []
         self._overrides = self._steps.override()
+        self._ddp: DistributedDataParallel | None = None
         self._add_hooks()
 
     def _add_hooks(self) -> None:
         """Hear of reads of parameters and of gradients."""
         arrivals = self._arrivals
-        object.__setattr__(self, "_ddp", None)  # no module of this one: names of states stay
         self._removals, self._unseen = guard(
             self.module, arrivals.waiting, arrivals.await_parameters
         )
@@ -236,7 +241,7 @@ class PlannedDDP(nn.Module):
         if self._is_stepped and self.between_steps and torch.is_grad_enabled():
             self._is_stepped = False
             self.between_steps()
-        if not self.is_planned:
+        if self._ddp is not None:
             self._ddp.require_backward_grad_sync = self._is_syncing  # what its no_sync() sets
             return self._ddp(*inputs, **kwargs)
         if torch.is_grad_enabled() and self._arrivals.is_begun:
@@ -270,47 +275,68 @@ class PlannedDDP(nn.Module):
             When the ranks' plans or models differ; inside a backward pass.
         """
         self.drain()
+        read = self.agreed(plan)
         if window is not None and window not in self._transports:
             own = PrivateGroup(self.process_group, window=window, timeout=self._timeout)
             self._transports[window] = own
         self._transport = self._transport if window is None else self._transports[window]
-        self._take(plan)
+        self._use(read)
         self.barrier = self.barrier if barrier is None else barrier
         if not self.is_planned:
+            self._leave_ddp()
             self._add_hooks()
+        self.between_steps = None
 
-    def as_ddp(self, bucket_cap_mb: float | None = None) -> DistributedDataParallel:
-        """Make a DistributedDataParallel of the module, to :meth:`hand_over` to; all ranks do.
+    def hand_over(self, bucket_cap_mb: float | None = None) -> None:
+        """Have gradients sent by a DistributedDataParallel of the module from here on.
 
+        All ranks do, between two steps; the loop stays as it is. :meth:`install` takes them back.
         ``bucket_cap_mb`` is DistributedDataParallel's; None is its default.
         """
+        self.drain()
+        self._leave_ddp()
+        if self._buffers_of:
+            self._buffers_of.finish()
+        self._remove_hooks()
         with torch.inference_mode(mode=False):
-            return DistributedDataParallel(
+            ddp = DistributedDataParallel(
                 self.module,
                 process_group=self.process_group,
                 bucket_cap_mb=bucket_cap_mb,
                 find_unused_parameters=self._find_unused,
+                init_sync=False,  # the ranks are alike, but for buffers that are to differ
                 **({} if self._is_sharing_buffers else {"broadcast_buffers": False}),
             )
+        ddp.require_forward_param_sync = False  # buffers are there until its first pass
+        object.__setattr__(self, "_ddp", ddp)  # no module of this one: names of states stay
+        self.between_steps = None
 
-    def hand_over(self, ddp: DistributedDataParallel) -> None:
-        """Have gradients sent by a DistributedDataParallel of the module from here on.
+    def _leave_ddp(self) -> None:
+        """Let go of the DistributedDataParallel that sent gradients, if one did.
 
-        All ranks do, between two steps; the loop stays as it is. :meth:`install` takes them back.
+        It must be gone: while there is one it counts gradients, and after a forward pass that had
+        no backward pass it would send those of the next.
         """
-        self.drain()
-        if self._buffers_of:
-            self._buffers_of.finish()
-        self._remove_hooks()
-        object.__setattr__(self, "_ddp", ddp)
+        if self._ddp is not None and self._buffers_of:
+            self._buffers_of.is_due = self._ddp.require_forward_param_sync
+        object.__setattr__(self, "_ddp", None)
 
-    def _take(self, plan: Mapping[str, Any] | BucketPlan) -> None:
-        """Begin to use a plan, when all ranks have it."""
+    def agreed(self, plan: Mapping[str, Any] | BucketPlan, *others: object) -> BucketPlan:
+        """Read and check a plan that all ranks have, and that the ``others`` are the same on all.
+
+        Raises
+        ------
+        InvalidPlan
+            When it is not of this model, with all differences.
+        RuntimeError
+            When the ranks' plans, models or ``others`` differ.
+        """
         fault = None
         try:
             read = plan if isinstance(plan, BucketPlan) else read_plan(plan)
             check_parameters(read, dict(_sizes(self._known)))
-            mine = digest_of(read, self.module, (self._find_unused, self._buffers_of is not None))
+            options = (self._find_unused, self._buffers_of is not None, *others)
+            mine = digest_of(read, self.module, options)
         except UnusablePlan as error:
             fault, mine = error, str(error)
         if self.ranks > 1:
@@ -321,7 +347,11 @@ class PlannedDDP(nn.Module):
         if fault:
             raise fault
         warn_of_ranks(plan, self.ranks)
-        reduction = Reduction(read, self._known, self._transport, 1.0 / self.ranks)
+        return read
+
+    def _use(self, plan: BucketPlan) -> None:
+        """Begin to use a plan that all ranks have."""
+        reduction = Reduction(plan, self._known, self._transport, 1.0 / self.ranks)
         reduction.observer = self._observer
         self._arrivals.use(reduction)
         self._steps.use(reduction.homes)
@@ -363,7 +393,8 @@ class PlannedDDP(nn.Module):
         for restore in self._overrides:
             restore()
         self._overrides = []
-        object.__setattr__(self, "_ddp", None)
+        self._leave_ddp()
+        self.between_steps = None
         return self.module
 
     def _before_gradient(self, _: torch.Tensor) -> None:

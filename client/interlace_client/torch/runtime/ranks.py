@@ -15,7 +15,7 @@ from interlace_client.torch.runtime.wrapping import shared_tensors
 from interlace_client.torch.transport import Transport
 
 
-def digest_of(plan: BucketPlan, module: nn.Module, options: tuple[bool, ...]) -> str:
+def digest_of(plan: BucketPlan, module: nn.Module, options: tuple[object, ...]) -> str:
     """Hash what must be the same on all ranks."""
     named = [*module.named_parameters(), *module.named_buffers()]
     model = [(name, tuple(x.shape), str(x.dtype), x.requires_grad) for name, x in named]

@@ -20,6 +20,11 @@ _TIMES, _MORE = 4096.0, 1.0
 #: What an optimizer has that copies do without: its user's hooks, and its own step.
 _LEFT_OUT = ("step", "_optimizer_step_pre_hooks", "_optimizer_step_post_hooks")
 
+#: What PyTorch itself keeps in an optimizer, which says nothing of its updates.
+_PRIVATE = (
+    *("_optimizer_", "_zero_grad", "_opt_called", "_step_", "_warned", "_need_", "_hook", "_patch"),
+)
+
 
 class StepOnCopies:
     """An optimizer as it is before a step, to be compared with what the step makes of it.
@@ -37,7 +42,8 @@ class StepOnCopies:
     Notes
     -----
     An update that depends on other parameters only under conditions that neither step meets is not
-    found out.
+    found out. Neither is a step that changes what the optimizer does not hold (a global counter, a
+    model behind a weak reference), and the copies' steps change that, too: seven more.
     """
 
     def __init__(self, optimizer: torch.optim.Optimizer) -> None:
@@ -62,6 +68,8 @@ class StepOnCopies:
         return self.fault
 
     def _differing(self) -> str | None:
+        if not _are_kept(self._before, self._optimizer):
+            return "changes more than parameters and their state in a step"
         _step_parts(self._before)
         is_same = _are_same(self._optimizer, self._before)
         del self._before
@@ -73,8 +81,16 @@ class StepOnCopies:
                         p.grad.mul_(_TIMES).add_(_MORE)
             type(whole).step(whole)
             _step_parts(parts)
-            is_same = _are_same(whole, parts)
+            is_same = _are_same(whole, parts) and _are_kept(whole, self._optimizer)
         return None if is_same else "updates parameters by what others of them have"
+
+
+def attributes_of(optimizer: Any) -> dict[str, Any]:
+    """Return what an optimizer has besides parameters and their state."""
+    known = {"state", "param_groups", "step"}
+    return {
+        k: v for k, v in vars(optimizer).items() if k not in known and not k.startswith(_PRIVATE)
+    }
 
 
 def _class_values(of: type) -> dict[str, str]:
@@ -122,22 +138,48 @@ def _step_parts(optimizer: Any) -> None:
 
 def _are_same(one: Any, other: Any) -> bool:
     """Tell whether two optimizers have the same parameters and state, bit for bit."""
-    return all(
-        _is_same(p, q) and _is_same(one.state.get(p, {}), other.state.get(q, {}))
+    common = [
+        {key: value for key, value in each.state.items() if not isinstance(key, torch.Tensor)}
+        for each in (one, other)
+    ]
+    return _is_same(common[0], common[1], set()) and all(
+        _is_same((p, one.state.get(p, {})), (q, other.state.get(q, {})), set())
         for p, q in zip(_parameters(one), _parameters(other))
     )
 
 
-def _is_same(one: Any, other: Any) -> bool:
+def _are_kept(one: Any, other: Any) -> bool:
+    """Tell whether two optimizers have the same options and attributes, but for parameters."""
+    options = [
+        [{k: v for k, v in group.items() if k != "params"} for group in each.param_groups]
+        for each in (one, other)
+    ]
+    seen = {(id(p), id(q)) for p, q in zip(_parameters(one), _parameters(other))}
+    return _is_same(options[0], options[1], seen) and _is_same(
+        attributes_of(one), attributes_of(other), seen
+    )
+
+
+def _is_same(one: Any, other: Any, seen: set[tuple[int, int]]) -> bool:
+    """Compare values all the way down; pairs of ids that were ``seen`` are not looked at again."""
+    if one is other or (id(one), id(other)) in seen:
+        return True
+    seen.add((id(one), id(other)))
     if isinstance(one, torch.Tensor):
-        if not isinstance(other, torch.Tensor) or one.shape != other.shape:
-            return False
-        return bool(((one == other) | (one.isnan() & other.isnan())).all())
+        return (
+            isinstance(other, torch.Tensor)
+            and one.shape == other.shape
+            and bool(((one == other) | (one.isnan() & other.isnan())).all())
+        )
     if isinstance(one, Mapping):
-        return one.keys() == other.keys() and all(_is_same(one[key], other[key]) for key in one)
+        return one.keys() == other.keys() and all(
+            _is_same(one[key], other[key], seen) for key in one
+        )
     if isinstance(one, (list, tuple)):
-        return len(one) == len(other) and all(map(_is_same, one, other))
-    return isinstance(other, type(one)) and bool(one == other)
+        return len(one) == len(other) and all(_is_same(*pair, seen) for pair in zip(one, other))
+    if hasattr(one, "__dict__") and type(one) is type(other):
+        return _is_same(vars(one), vars(other), seen)
+    return type(one) is type(other) and bool(one == other)
 
 
 @contextmanager

@@ -11,16 +11,11 @@ import torch
 from torch import nn
 from torch.optim.optimizer import _global_optimizer_post_hooks, _global_optimizer_pre_hooks
 
-from interlace_client.torch.runtime.separable import StepOnCopies
+from interlace_client.torch.runtime.separable import StepOnCopies, attributes_of
 
 #: What a step depends on besides parameters and their state: the options (learning rate, ...) of
 #: all groups of an optimizer, and its own attributes.
 Options = tuple[list[dict[str, Any]], dict[str, Any]]
-
-#: What PyTorch itself keeps in an optimizer, which says nothing of its updates.
-_PRIVATE = (
-    *("_optimizer_", "_zero_grad", "_opt_called", "_step_", "_warned", "_need_", "_hook", "_patch"),
-)
 
 
 class Pieces:
@@ -102,7 +97,7 @@ class Pieces:
             }
             for group in self._optimizer.param_groups
         ]
-        return groups, _attributes(self._optimizer)
+        return groups, attributes_of(self._optimizer)
 
     def whole(self, step: Callable[[], Any], *, is_plain: bool = True) -> Any:
         """Make the optimizer's own step, and learn from the first plain one whether it has pieces.
@@ -112,14 +107,9 @@ class Pieces:
         gradients = (p.grad for group in self._optimizer.param_groups for p in group["params"])
         if self.is_separable is not None or not is_plain or all(g is None for g in gradients):
             return step()
-        before, copies = repr(self.snapshot()), StepOnCopies(self._optimizer)
+        copies = StepOnCopies(self._optimizer)
         result = step()
-        is_changed = before != repr(self.snapshot())
-        self.fault = (
-            "changes more than parameters and their state in a step"
-            if is_changed
-            else copies.compare()
-        )
+        self.fault = copies.compare()
         self.is_separable = self.fault is None
         return result
 
@@ -133,14 +123,6 @@ class Pieces:
             group.update(taken)
         vars(piece).update(attributes)
         self._step(piece)
-
-
-def _attributes(optimizer: torch.optim.Optimizer) -> dict[str, Any]:
-    """Return what an optimizer has besides parameters and their state."""
-    known = {"state", "param_groups", "step"}
-    return {
-        k: v for k, v in vars(optimizer).items() if k not in known and not k.startswith(_PRIVATE)
-    }
 
 
 def _is_plain(optimizer: torch.optim.Optimizer) -> bool:

@@ -10,13 +10,11 @@ from typing import TYPE_CHECKING, Any, Callable
 import torch
 import torch.distributed as dist
 
-from interlace_client.torch.plans import BucketPlan, read_plan
+from interlace_client.torch.plans import BucketPlan
 from interlace_client.torch.trial.outcome import ArmTimes, TrialOutcome, decide
 from interlace_client.torch.trial.schedule import MEASURED, steps_of
 
 if TYPE_CHECKING:
-    from torch.nn.parallel import DistributedDataParallel
-
     from interlace_client.torch.advice import PlanAdvice
     from interlace_client.torch.runtime.planned import PlannedDDP
 
@@ -56,12 +54,13 @@ class Trial:
         trial = Trial(model, advice)  # in the place of model.install(advice.plan)
         for batch in loader: ...
 
-    The next steps, ten for each arm, are made by DistributedDataParallel with its default, the same
-    with its best ``bucket_cap_mb`` where that is another one, the plan, and on gloo the plan with
-    four launches under way at once. All train alike: the gradients are the same averages. Then the
-    plan stays if the paired interval of its steps beats the best of DistributedDataParallel by 1 %;
-    else that goes on, inside ``model``. Each DistributedDataParallel holds buckets as large as the
-    gradients until the trial is over.
+    The next steps, eleven for each arm, are made by DistributedDataParallel with its default, the
+    same with its best ``bucket_cap_mb`` where that is another one, the plan, and on gloo the plan
+    with four launches under way at once. All train alike: the gradients are the same averages. Then
+    the plan stays if the paired interval of its steps beats the best of DistributedDataParallel by
+    1 %; else that goes on, inside ``model``. While it makes steps a DistributedDataParallel holds
+    buckets as large as the gradients. ``install()``, ``hand_over()`` and ``detach()`` of the run
+    end a trial, without an outcome.
 
     Parameters
     ----------
@@ -81,8 +80,11 @@ class Trial:
     ------
     ValueError
         When something else watches the steps of the run, such as Steering; begin that afterwards.
+        When the run has no optimizer, so that nobody knows when a step ends.
     UnusablePlan
         When the plan is not of this model.
+    RuntimeError
+        When the ranks' advice differs.
     """
 
     def __init__(
@@ -94,11 +96,12 @@ class Trial:
     ) -> None:
         if planned.observer is not None or planned.between_steps is not None:
             raise ValueError("Another trial or Steering watches this run: begin after its end.")
+        if not planned.optimizers:
+            raise ValueError("This run was given no optimizer, whose steps a trial would measure.")
         self.outcome: TrialOutcome | None = None
         self._planned, self._clock, self._barrier = planned, clock, advice.barrier
         self._promised = _promised(advice)
         self._arms = _arms(planned, advice)
-        self._ddps: dict[int, DistributedDataParallel] = {}
         self._times: list[list[float]] = [[] for _ in self._arms]
         self._steps = steps_of(len(self._arms))
         self._arm, self._counts, self._began = -1, False, 0.0
@@ -118,6 +121,7 @@ class Trial:
         arm, self._counts = following
         if arm != self._arm:
             self._use(arm)
+            self._planned.between_steps = self._between
         self._began = self._clock()
 
     def _use(self, k: int) -> None:
@@ -125,15 +129,11 @@ class Trial:
         arm, self._arm = self._arms[k], k
         if arm.plan is not None:
             self._planned.install(arm.plan, barrier=self._barrier, window=arm.window)
-            return
-        if k not in self._ddps:
-            self._planned.drain()
-            self._ddps[k] = self._planned.as_ddp(arm.bucket_cap_mb)
-        self._planned.hand_over(self._ddps[k])
+        else:
+            self._planned.hand_over(arm.bucket_cap_mb)
 
     def _end(self) -> None:
         """Keep what the steps of all ranks favour."""
-        self._planned.between_steps = None
         ranks: list[Any] = [self._times]
         if self._planned.ranks > 1:
             ranks = [None] * self._planned.ranks
@@ -145,7 +145,6 @@ class Trial:
         ]
         self.outcome = decide(told, self._promised)
         self._use(self.outcome.kept)
-        self._ddps.clear()  # what goes on is held by the run
         if not dist.is_initialized() or dist.get_rank(self._planned.process_group) == 0:
             _logger.info("After %d steps of each arm: %s", MEASURED, self.outcome.sentence)
 
@@ -157,8 +156,8 @@ def _promised(advice: PlanAdvice) -> float | None:
 
 
 def _arms(planned: PlannedDDP, advice: PlanAdvice) -> list[TrialArm]:
-    """Say what is tried; the same on all ranks, whose advice is the same."""
-    plan = read_plan(advice.plan)
+    """Say what is tried, when all ranks have the same advice."""
+    plan = planned.agreed(advice.plan, advice.barrier, advice.tuned_cap_mb)
     arms = [TrialArm("DistributedDataParallel")]
     if advice.tuned_cap_mb is not None:
         cap = advice.tuned_cap_mb
