@@ -198,8 +198,10 @@ def create_app(settings: Settings | None = None, bound: str | None = None) -> Fa
     app.state.document = None
     app.state.settings = settings or Settings()
     app.state.bound = bound
-    asked = app.state.settings.address_requests_per_s
-    app.state.addresses = Addresses(asked, app.state.settings.address_connections)
+    found = app.state.settings
+    app.state.addresses = Addresses(
+        found.address_requests_per_s, found.address_connections, found.trusted_proxies
+    )
     app.state.metrics = Metrics(tuple(KINDS))
     app.state.store = Store(app.state.settings)
     app.state.usage = StoredUsage(app.state.store)

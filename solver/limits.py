@@ -118,6 +118,7 @@ MAX_BATCH = 1_000_000_000
 #: Longest sequence of a generated model [tokens].
 MAX_TOKENS = 1_000_000
 
-#: Most chunks that a what-if cuts a block in, and ops of the graph that comes of it.
+#: Most chunks that a what-if cuts a block in, and ops of the graph that comes of it, and its edges.
 MAX_BLOCK_CHUNKS = 64
 MAX_CHUNKED_OPS = 1_000_000
+MAX_CHUNKED_EDGES = 2_000_000

@@ -13,9 +13,10 @@ References
 
 from asyncio import sleep
 from collections import Counter
-from collections.abc import Callable
-from ipaddress import IPv6Address
+from collections.abc import Callable, Mapping, Sequence
+from ipaddress import IPv6Address, ip_address, ip_network
 from time import monotonic
+from typing import Any
 
 from cachetools import LRUCache
 from fastapi import Request
@@ -43,16 +44,30 @@ class Addresses:
         Requests a second that an address may send; 0 is no limit.
     connections
         Connections that it may have open; 0 is no limit.
+    proxies
+        Networks of those who are trusted to say who asks: what comes from there is of many clients,
+        and none pays for another.
     """
 
-    def __init__(self, per_s: float, connections: int) -> None:
+    def __init__(self, per_s: float, connections: int, proxies: Sequence[str] = ()) -> None:
         self.per_s, self._most = per_s, connections
+        self._proxies = [ip_network(each) for each in proxies]
         self._apart_s = 1 / per_s if per_s else 0.0
         self._done_at: LRUCache[str, float] = LRUCache(_KNOWN)
         self._open: Counter[str] = Counter()
 
+    def is_of_many(self, address: str) -> bool:
+        """Tell whether an address is a trusted proxy's."""
+        try:
+            found = ip_address(address)
+        except ValueError:  # none is known
+            return False
+        return any(found in each for each in self._proxies)
+
     def is_ahead(self, address: str) -> bool:
-        """Tell whether an address has asked as much as it may."""
+        """Tell whether an address, of one client, has asked as much as it may."""
+        if self.is_of_many(address):
+            return False
         return self._done_at.get(_place(address), 0.0) - monotonic() + self._apart_s > AHEAD_S
 
     def take(self, address: str) -> float | None:
@@ -67,8 +82,15 @@ class Addresses:
         self._done_at[place] = done_at
         return max(0.0, wait_s)
 
+    def settle(self, address: str, state: Mapping[str, Any]) -> bool:
+        """Forget a turn, and tell so, once it is that of a caller who is let in."""
+        is_let_in = state.get("caller", NOBODY) is not NOBODY
+        if is_let_in:
+            self.give_back(address)
+        return is_let_in
+
     def give_back(self, address: str) -> None:
-        """Forget a turn: it was that of a caller who is known now."""
+        """Forget a turn."""
         place = _place(address)
         if place in self._done_at:
             self._done_at[place] -= self._apart_s
@@ -123,13 +145,21 @@ class Paced:
         if wait_s:
             await sleep(wait_s)
 
+        is_settled = False
+
+        def settle() -> None:
+            nonlocal is_settled
+            is_settled = is_settled or self._addresses.settle(address, scope["state"])
+
+        async def receive_and_settle() -> Message:
+            settle()  # an answer may take long
+            return await receive()
+
         async def send_and_settle(message: Message) -> None:
-            is_let_in = scope["state"].get("caller", NOBODY) is not NOBODY
-            if is_let_in and message["type"] == "http.response.start":
-                self._addresses.give_back(address)
+            settle()
             await send(message)
 
-        await self._app(scope, receive, send_and_settle)
+        await self._app(scope, receive_and_settle, send_and_settle)
 
 
 def _place(address: str) -> str:

@@ -113,6 +113,8 @@ class Protocol(HttpToolsProtocol):
     _fault: int | None = None
     #: Whether nothing that comes is looked at any more.
     is_over = False
+    #: Whether it took a turn of its address.
+    _has_turn = False
 
     def connection_made(self, transport: Any) -> None:
         """Begin to wait for a head."""
@@ -130,6 +132,7 @@ class Protocol(HttpToolsProtocol):
             if wait_s is None:
                 transport.abort()
             else:
+                self._has_turn = True
                 self._hold(self.loop.call_later(wait_s, self._parse))
 
     def data_received(self, data: bytes) -> None:
@@ -256,6 +259,8 @@ class Protocol(HttpToolsProtocol):
         async def ending(scope: Any, receive: Any, send: Any) -> None:
             async def send_ending(message: Any) -> None:
                 if message["type"] == "http.response.start":
+                    if self._has_turn and self._addresses.settle(self._address, scope["state"]):
+                        self._has_turn = False
                     cycle.keep_alive = cycle.keep_alive and not cycle.more_body
                     if is_old:
                         cycle.chunked_encoding = False
@@ -393,8 +398,10 @@ class Protocol(HttpToolsProtocol):
         if is_at_work:  # whoever works on the request learns that its client has left
             cycle.disconnected = True
             cycle.message_event.set()
-        asks = cycle.scope["client"] if is_at_work else self.client
-        self._addresses.take(asks[0] if asks else "")
+        client = cycle.scope["client"] if is_at_work else self.client
+        address = client[0] if client else ""
+        if not self._addresses.is_of_many(address):
+            self._addresses.take(address)
         if not (is_at_work and cycle.response_started):
             code, detail = _REFUSALS[HTTPStatus(status)]
             path = cycle.scope["path"] if is_at_work else ""

@@ -20,7 +20,8 @@ def _with_job(name: str, answer: type[AnswerModel], doc: str) -> type[BaseModel]
         known: Any = info.annotation
         for extra in info.metadata:
             known = Annotated[known, extra]
-        about = Field(description=info.description, exclude_if=info.exclude_if)
+        default = ... if info.exclude_if is None else None  # what may be left out has one
+        about = Field(default, description=info.description, exclude_if=info.exclude_if)
         fields[field] = (known | None, about)
     return create_model(name, __base__=JobOut, __doc__=doc, __module__=__name__, **fields)
 

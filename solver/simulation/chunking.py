@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from solver.codes import FaultCode
 from solver.errors import Fault, InvalidOptions
 from solver.graph import COMPUTE, Buffer, Graph, Op, build
-from solver.limits import MAX_CHUNKED_OPS
+from solver.limits import MAX_CHUNKED_EDGES, MAX_CHUNKED_OPS
 
 #: What a chunk of an op takes beyond its share where nothing is said: a kernel more is launched.
 OVERHEAD_US = 5.0
@@ -52,7 +52,8 @@ def chunked(graph: Graph, positions: Iterable[int], by: Chunking) -> Graph:
     ------
     InvalidOptions
         When a collective has no partner, or an op stands in two blocks (``/match``); when a
-        collective has fewer elements than chunks (``/chunks/count``).
+        collective has fewer elements than chunks, or there were too many ops or edges
+        (``/chunks/count``).
     InvalidGraph
         When an id is taken.
 
@@ -69,6 +70,11 @@ def chunked(graph: Graph, positions: Iterable[int], by: Chunking) -> Graph:
     if by.count == 1:
         return graph
     cut = _CutGraph(graph, _blocks(graph, positions, by), by)
+    if (edges := cut.edges()) > MAX_CHUNKED_EDGES:
+        detail = (
+            f"{by.count} chunks make {edges:,} edges and reads, more than {MAX_CHUNKED_EDGES:,}."
+        )
+        raise InvalidOptions([Fault("/chunks/count", FaultCode.OUT_OF_RANGE, detail)])
     return build(graph.name, cut.ops(), cut.buffers(), graph.free)
 
 
@@ -162,6 +168,18 @@ class _CutGraph:
     def __init__(self, graph: Graph, blocks: Sequence[frozenset[int]], by: Chunking) -> None:
         self._graph, self._by = graph, by
         self._block = {graph.ops[i].id: b for b, block in enumerate(blocks) for i in block}
+
+    def edges(self) -> int:
+        """Count what ops and buffers will name: whole blocks after each other by count squared."""
+        named = [(before, op.id) for op in self._graph.ops for before in op.after]
+        for buffer in self._graph.buffers:
+            named += [(reader, buffer.written_by or "") for reader in buffer.read_by]
+        blocks = ((self._block.get(one), self._block.get(other)) for one, other in named)
+        many = self._by.count
+        return sum(
+            many if one == other is not None else many ** ((one is not None) + (other is not None))
+            for one, other in blocks
+        )
 
     def ops(self) -> Iterator[Op]:
         """Yield all ops, chunks in the place of what is cut."""

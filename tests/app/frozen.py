@@ -89,11 +89,19 @@ class Frozen:
 @contextmanager
 def frozen(data_dir: Path, patch: pytest.MonkeyPatch, **settings: Any) -> Iterator[Frozen]:
     """Serve, without anybody who works on jobs."""
-    app = create_app(Settings(data_dir=data_dir, **settings))
+    app = create_app(Settings(data_dir=data_dir, **{"trusted_proxies": (), **settings}))
+    app.state.store.open()
     loop = _Loop()
     for module in (addresses, bodies):
         patch.setattr(module, "monotonic", loop.time)
-    config = uvicorn.Config(app, http=_Counted, ws="none", lifespan="off", log_config=None)
+    config = uvicorn.Config(
+        app,
+        http=_Counted,
+        ws="none",
+        lifespan="off",
+        log_config=None,
+        forwarded_allow_ips=list(app.state.settings.trusted_proxies),
+    )
     server = uvicorn.Server(config)
     with socket.create_server(("127.0.0.1", 0)) as listener:
         thread = Thread(target=lambda: loop.run_until_complete(server.serve([listener])))

@@ -137,6 +137,16 @@ def test_how_many_are_remembered_is_bounded(clock: Clock) -> None:
     assert not found.is_ahead("0"), "the longest silent is forgotten"
 
 
+@pytest.mark.parametrize(
+    ("address", "is_proxy"),
+    [("10.1.2.3", True), ("2001:db8::7", True), ("192.0.2.1", False), ("", False)],
+)
+def test_a_trusted_proxy_is_never_ahead(clock: Clock, address: str, *, is_proxy: bool) -> None:
+    found = Addresses(0.1, 0, ("10.0.0.0/8", "2001:db8::/32"))
+    found.take(address)
+    assert found.is_ahead(address) is not is_proxy
+
+
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[Store]:
     found = Store(Settings(data_dir=tmp_path))
@@ -156,6 +166,9 @@ class Door:
     async def _answer(self, scope: Any, receive: Any, send: Any) -> None:
         await send({"type": "http.response.start", "status": 200, "headers": []})
 
+    async def _receive(self) -> Any:
+        return {"type": "http.request", "body": b"", "more_body": False}
+
     async def _send(self, message: Any) -> None:
         if message["type"] == "http.response.start":
             self.statuses.append(message["status"])
@@ -171,7 +184,21 @@ class Door:
             "client": (address, 1),
             "state": {},
         }
-        await self._app(scope, None, self._send)
+        await self._app(scope, self._receive, self._send)
+
+
+class Slow(Door):
+    """One that reads a request at once, and answers all of them when it may."""
+
+    def __init__(self, store: Store) -> None:
+        super().__init__(store)
+        self.read, self.planned = asyncio.Semaphore(0), asyncio.Event()
+
+    async def _answer(self, scope: Any, receive: Any, send: Any) -> None:
+        await receive()
+        self.read.release()
+        await self.planned.wait()
+        await super()._answer(scope, receive, send)
 
 
 def test_unknown_keys_are_looked_up_in_the_turn_of_their_address(
@@ -213,6 +240,27 @@ def test_who_is_let_in_gives_the_turn_back(store: Store, clock: Clock) -> None:
         return door.statuses
 
     assert set(asyncio.run(run())) == {200}
+    assert clock.slept == []
+
+
+def test_who_is_let_in_and_waits_long_gives_the_turn_back_at_once(
+    store: Store, clock: Clock
+) -> None:
+    """Thirty workers, each with a key of its own, wait for plans: no answer has begun."""
+    texts = [keys.make(store, NewKey("w", "alice", None, ["read"], None, {}))[0] for _ in range(30)]
+
+    async def run() -> list[int]:
+        door, waiting = Slow(store), list[asyncio.Task[None]]()
+        for text in texts:
+            waiting.append(asyncio.create_task(door.ask(text)))
+            read = asyncio.create_task(door.read.acquire())
+            await asyncio.wait([read, waiting[-1]], return_when=asyncio.FIRST_COMPLETED)
+            read.cancel()
+        door.planned.set()
+        await asyncio.gather(*waiting)
+        return door.statuses
+
+    assert asyncio.run(run()) == [200] * 30
     assert clock.slept == []
 
 

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from app.routers.runs import EXAMPLE
+from app.schemas.jobs import PlanOut, SimulationOut, SweepOut
 from app.write_openapi import document
 from solver.bounds.kinds import BOUND_KINDS, kind_sentences
 from solver.fusion.layered import FUSIONS
@@ -94,6 +95,17 @@ def test_every_name_of_the_solver_is_in_the_schema() -> None:
     defaults = Options()
     for field in ("fusion", "schedule", "slot_us", "barrier", "seed", "time_limit_s"):
         assert options[field].get("default") == getattr(defaults, field)
+
+
+def test_what_may_be_left_out_is_not_required() -> None:
+    schemas = DOCUMENT["components"]["schemas"]
+    seen = 0
+    for model in (PlanOut, SimulationOut, SweepOut):
+        left_out = {name for name, info in model.model_fields.items() if info.exclude_if}
+        required = set(schemas[model.__name__]["required"])
+        assert required == model.model_fields.keys() - left_out
+        seen += len(left_out)
+    assert seen
 
 
 def test_references_lead_somewhere() -> None:

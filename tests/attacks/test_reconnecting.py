@@ -10,7 +10,11 @@ from pathlib import Path
 import pytest
 
 from app.http.addresses import AHEAD_S
+from app.limits import MAX_HEADERS
+from app.operations.settings import Settings
+from app.storage.database import Store
 from tests.app.frozen import Frozen, frozen
+from tests.app.keyed import make
 from tests.app.test_bad_input import heard
 from tests.app.test_slow_clients import is_heard
 from tests.attacks.test_pieces import CHUNKED, DRY, GET, LAST, rest
@@ -19,12 +23,15 @@ from tests.waiting import until
 pytestmark = pytest.mark.live
 #: So many refusals are had at once, at one a second.
 FREE = int(AHEAD_S)
+LISTED = b"GET /v1/jobs HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %b\r\n\r\n"
+
+
+LIMITS = {"address_requests_per_s": 1, "address_connections": 40, "require_keys": True}
 
 
 @pytest.fixture
 def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Frozen]:
-    limits = {"address_requests_per_s": 1, "address_connections": 40, "require_keys": True}
-    with frozen(tmp_path, monkeypatch, **limits) as found:
+    with frozen(tmp_path, monkeypatch, **LIMITS) as found:
         yield found
 
 
@@ -58,6 +65,44 @@ def test_who_is_refused_again_and_again_waits(server: Frozen, content: bytes, st
 def moved(server: Frozen, client: socket.socket) -> bool:
     server.move(1)
     return is_heard(client)
+
+
+def test_who_is_let_in_gives_the_turn_of_a_connection_back(server: Frozen, tmp_path: Path) -> None:
+    """Else an address that was ahead once stays so while its callers connect at its rate."""
+    store = Store(Settings(data_dir=tmp_path))
+    key, _ = make(store, "alice")
+    store.close()
+    listed = LISTED % key.encode()
+    with ExitStack() as clients:
+        assert heard(opened(server, clients, listed))[0] == 200
+        for _ in range(FREE):
+            assert heard(opened(server, clients, b"?\r\n\r\n"))[0] == 400
+        assert server.addresses.is_ahead("127.0.0.1")
+        client = opened(server, clients, listed)
+        assert not server.of(client).transport.is_reading()
+        server.move(1)
+        assert heard(client)[0] == 200
+        assert not server.addresses.is_ahead("127.0.0.1")
+
+
+def test_nobody_pays_for_others_behind_a_trusted_proxy(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A proxy hands on heads of too many headers, of one client; another's calls come after."""
+    head = b"GET / HTTP/1.1\r\nHost: localhost\r\nX-Forwarded-For: %b\r\n"
+    many = head % b"192.0.2.1" + b"X: \r\n" * MAX_HEADERS + b"\r\n"
+    with frozen(tmp_path, monkeypatch, trusted_proxies=("127.0.0.0/8",), **LIMITS) as server:
+        with ExitStack() as clients:
+            for _ in range(3 * FREE):
+                with server.connected() as client:
+                    client.sendall(many)
+                    assert heard(client)[0] == 431
+            assert server.addresses.take("127.0.0.1") == 0, "nor do the proxy's own probes"
+            other = opened(server, clients, head % b"192.0.2.2" + b"\r\n")
+            assert heard(other)[0] == 200
+        while server.addresses.take("192.0.2.2") == 0:
+            pass
+        assert server.addresses.is_ahead("192.0.2.2"), "whom it names waits as ever"
 
 
 def test_pipelined_without_a_key(server: Frozen) -> None:

@@ -15,7 +15,7 @@ from app.services.plans import solve
 from app.services.simulations import run as simulated
 from solver.costs import Affine, alike
 from solver.errors import InvalidOptions
-from solver.graph import ALL_TO_ALL, COMPUTE, Buffer, Op, build
+from solver.graph import ALL_TO_ALL, COMPUTE, Buffer, Graph, Op, build
 from solver.programs.carried import carried
 from solver.programs.execute import execute
 from solver.programs.plan import ProgramOptions, plan
@@ -59,6 +59,25 @@ BLOCK = build(
 
 def chunks(count: int, overhead: float = 0.0, least: int = 100) -> Change:
     return Change("*", kind=ALL_TO_ALL, chunks=Chunking(count, overhead, least))
+
+
+def two_blocks(width: int) -> Graph:
+    """A block of so many ops, and another whose ops come after all of them."""
+    first = [op(f"a{i}", 1.0, "d1") for i in range(width)]
+    names = [each.id for each in first]
+    second = [op(f"b{i}", 1.0, "d2", *names) for i in range(width)]
+    ends = sent("c1", 1000, *names), sent("d2", 1000, "c1")
+    last = sent("c2", 1000, *(each.id for each in second))
+    return build("two", [sent("d1", 1000), *first, *ends, *second, last], [], ["gpu"])
+
+
+def test_edges_between_blocks_are_bounded_before_they_are_made() -> None:
+    """On paper: 60 x 60 x 64 x 64 between blocks, and 4 x 60 inside, of 64 each; c1 to d2."""
+    made = apply_changes(two_blocks(3), [chunks(4)])
+    assert sum(len(each.after) for each in made.ops) == 9 * 16 + 4 * 3 * 4 + 16
+    with pytest.raises(InvalidOptions) as error:
+        apply_changes(two_blocks(60), [chunks(64)])
+    assert f"{3600 * 4096 + 240 * 64 + 4096:,} edges" in str(error.value)
 
 
 def test_on_paper_two_chunks_travel_beside_each_other() -> None:
