@@ -43,6 +43,7 @@ _NAMES = {
     "algorithms": names.ALGORITHMS,
     "bounds": names.BOUND_KINDS,
     "compressions": names.COMPRESSIONS,
+    "devices": names.DEVICES,
     "exports": names.EXPORTS,
     "fifo": names.FIFO,
     "fits": names.FITS,

@@ -22,6 +22,9 @@ def test_the_command_plans_and_exports_a_program(tmp_path: Path, run: Run) -> No
     done = run("plan", str(TEXT), *FAST, "--out", str(plan))
     assert done.returncode == 0, done.stderr
     assert "XLA's scheduler" in done.stdout
+    assert "Read from an hlo file: 32 ops, 7 collectives" in done.stdout
+    assert "  assumed: 25 ops of compute take what a roofline of h100 says" in done.stdout
+    assert "  warnings: No collective has a start and a done" in done.stdout
     answer = json.loads(plan.read_text())
     assert answer["headline"]["gains"][0]["over"] == "xla_lhs"
     assert any("a roofline of h100" in said for said in answer["report"]["assumed"])

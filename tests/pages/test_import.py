@@ -11,6 +11,7 @@ from playwright.sync_api import Page, expect
 from solver.costs import ALGORITHMS, MEASURED
 from solver.policies import POLICIES
 from solver.traces import READERS
+from solver.traces.hlo.devices import DEVICES
 from tests.app.compiled import COMPILED
 from tests.app.service import Json, Service, two_layers
 from tests.pages.accessible import breaches, everywhere
@@ -62,6 +63,24 @@ def test_from_a_trace_to_a_plan(page: Page, service: Service) -> None:
     assert asked["cluster"]["workers"] == 2
     assert asked["cluster"]["cost_model"]["name"] == "recorded"
     assert [each["policy"] for each in asked["options"]["baselines"]] == ["ddp", "wfbp", "pace"]
+
+
+def test_hlo_text_is_read_for_a_device(page: Page) -> None:
+    program = DATA / "hlo_data_parallel.txt"
+    choose(page, program)
+    page.wait_for_url(re.compile(r"/imports/\w+$"))
+    expect(page.locator(".problem")).to_contain_text("Give a device for a roofline")
+    page.get_by_role("link", name="Choose other files").click()
+    page.get_by_text("More about the files").click()
+    device = page.get_by_label("Device")
+    expect(page.locator(f"[id='{device.get_attribute('aria-describedby')}']")).to_contain_text(
+        ", ".join(DEVICES)
+    )
+    device.fill(" h100 ")
+    page.locator("#files").set_input_files(str(program))
+    page.wait_for_url(re.compile(r"/imports/\w+$"))
+    expect(page.locator("#title")).to_have_text("hlo_data_parallel")
+    expect(page.locator("#read")).to_contain_text("what a roofline of h100 says")
 
 
 def test_another_cluster_and_a_cost_model(page: Page, service: Service) -> None:

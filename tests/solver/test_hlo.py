@@ -418,6 +418,17 @@ def test_given_times_are_taken_and_collectives_become_samples():
     )
 
 
+def test_times_of_what_the_text_does_not_have_are_said():
+    usual = read(GPU)
+    trace = read(GPU, json.dumps({"elsewhere": 3, "gemm": 1, "other": 2}))
+    said = "Of 2 times that were given ('elsewhere' and 1 more) the text has no instruction"
+    assert [line.startswith(said) for line in trace.report.warnings] == [True] + [
+        False for _ in usual.report.warnings
+    ]
+    inside = next(iter(read_module(GPU).computations["fused"].instructions))
+    assert read(GPU, json.dumps({inside: 3})).report.warnings == usual.report.warnings
+
+
 def test_a_profile_gives_times_where_it_is_asked_for():
     profile, text = (
         gzip.decompress((DATA / name).read_bytes())
@@ -471,6 +482,7 @@ def test_what_lacks_a_time_is_named():
         ("h100:tflops=x", 'got "tflops=x"'),
         ("h100:tflops=1,tflops=2", "each =NUMBER and once"),
         ("h100:tflops=0", "10^-6 to 10^7"),
+        ("h100:efficiency=1.1", "efficiency must be 10^-6 to 1, got 1.1"),
         ("h100:flops=1", "each =NUMBER and once"),
     ],
 )

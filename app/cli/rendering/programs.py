@@ -12,8 +12,9 @@ from app.cli.rendering.figures import counted, percent
 from app.cli.rendering.headlines import headline
 from app.cli.rendering.page import Line, page
 from app.cli.rendering.proofs import proven
+from app.cli.rendering.reports import source
 from app.cli.rendering.tables import shortened, table, time, times
-from app.schemas.plans import BaselineOut, BoundOut, PlanAnswer
+from app.schemas.plans import BaselineOut, BoundOut, PlanAnswer, TraceAnswer
 from app.schemas.programs import FrontPoint, MemoryUse
 from solver.bounds.kinds import BESIDE, LOAD, reason
 from solver.graph import NETWORK
@@ -49,7 +50,8 @@ _TITLES = {
 
 
 def program(answer: PlanAnswer, name: str) -> str:
-    """Write a program as a page of text."""
+    """Write a program as a page of text, and what a reader of traces dropped and assumed."""
+    report = answer.report if isinstance(answer, TraceAnswer) else None
     return page(
         cuts(answer.warnings),
         _head(answer, name),
@@ -63,6 +65,7 @@ def program(answer: PlanAnswer, name: str) -> str:
         _memory(answer.memory) if answer.memory else [],
         _buckets(answer),
         _steps(answer),
+        source(report),
         warnings(answer.warnings),
     )
 

@@ -21,7 +21,8 @@ def source(report: Report | None) -> Iterator[str]:
     size = sum(total.bytes for total in report.collectives.values())
     unsized = sum(each.launches for each in report.unsized)
     more = f", {counted(unsized, 'launch', 'launches')} of unknown bytes" if unsized else ""
-    article = "an" if report.format[0] in "aeioux" else "a"  # x is said "ex"
+    # x is said "ex", hlo letter by letter
+    article = "an" if report.format[0] in "aeioux" or report.format == "hlo" else "a"
     yield (
         f"Read from {article} {report.format} file: {counted(report.ops, 'op')}, "
         f"{counted(count, 'collective')}, {size / 1e6:.3f} MB{more}"

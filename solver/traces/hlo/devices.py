@@ -109,8 +109,9 @@ def device_of(text: str, place: str = "/query/device") -> Device:
             detail = f"Device: {', '.join(_FIELDS)}, each =NUMBER and once; got {shown(each)}."
             raise InvalidTrace([Fault(place, FaultCode.WRONG_TYPE, detail)])
         given[name] = float(value)
-        if not _LEAST <= given[name] <= _MOST:
-            detail = f"Device: {name} must be 10^-6 to 10^7, got {value}."
+        most, said = (1.0, "1") if name == "efficiency" else (_MOST, "10^7")
+        if not _LEAST <= given[name] <= most:
+            detail = f"Device: {name} must be 10^-6 to {said}, got {value}."
             raise InvalidTrace([Fault(place, FaultCode.OUT_OF_RANGE, detail)])
     own = DEVICES.get(head)
     if own is None and not {"tflops", "memory_gbs"} <= given.keys():

@@ -14,7 +14,7 @@ from solver.traces.hlo.groups import channel_names
 from solver.traces.hlo.memory import arrays, leaf_at
 from solver.traces.hlo.module import HloModule
 from solver.traces.hlo.program import ProgramOp, ProgramReader
-from solver.traces.hlo.statements import assumed, warnings
+from solver.traces.hlo.statements import assumed, unknown, warnings
 from solver.traces.hlo.text import read_module
 from solver.traces.hlo.times import InstructionTimes, times_of
 from solver.traces.report import report_of
@@ -56,7 +56,7 @@ def read(files: Sequence[bytes], options: TraceOptions) -> Trace:
         raise InvalidTrace([Fault("", FaultCode.NO_TIMES, _needs())])
     program = ProgramReader(module)
     if not any(op.sent for op in program.ops):
-        detail = "No collective found: the program was compiled for one device."
+        detail = "No collective found: the program sends nothing, as one that is for one device."
         raise InvalidTrace([Fault("", FaultCode.NO_COLLECTIVE, detail)])
     apart = _settle(program, module)
     times = times_of(program.ops, module, given, device)
@@ -78,7 +78,7 @@ def read(files: Sequence[bytes], options: TraceOptions) -> Trace:
         FORMAT,
         graph,
         assumed=assumed(times, device, program.ops, module),
-        warnings=warnings(times, program, apart),
+        warnings=(*unknown(given, module), *warnings(times, program, apart)),
     )
     found = tuple(TraceChannel(name, n, "the program's groups") for name, n in workers.items())
     return checked(Trace(graph, report, tuple(measured), found, tuple(samples)))
@@ -109,9 +109,9 @@ def _sorted(
 def _needs() -> str:
     return (
         "HLO text alone does not say how long its instructions take. Give a device for a roofline "
-        f"(--device: {', '.join(DEVICES)}, or tflops=...,memory_gbs=...), or times beside it: the "
-        "costs text of profile-guided latency estimation, JSON of names and microseconds, or a "
-        "profile."
+        f"(--device, ?device=: {', '.join(DEVICES)}, or tflops=...,memory_gbs=...), or times "
+        "beside it: the costs text of profile-guided latency estimation, JSON of names and "
+        "microseconds, or a profile."
     )
 
 

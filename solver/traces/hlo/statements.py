@@ -1,6 +1,6 @@
 """What the report of a program says: what was assumed, and what a plan cannot rely on."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from solver.graph import ALL_TO_ALL
 from solver.traces.hlo.devices import Device
@@ -41,6 +41,18 @@ def _rates(device: Device) -> Iterator[str]:
         types.setdefault(rate, []).append(kind)
     for rate, kinds in types.items():
         yield f"{rate:g} {'/'.join(kinds)}".strip()
+
+
+def unknown(given: Iterable[str], module: HloModule) -> Iterator[str]:
+    """Say which times were given of what the text does not have, as those of another program."""
+    there = {name for each in module.computations.values() for name in each.instructions}
+    strange = [name for name in given if name not in there]
+    if strange:
+        yield (
+            f"Of {counted(len(strange), 'time')} that {'was' if len(strange) == 1 else 'were'} "
+            f"given ({named(strange)}) the text has no instruction: not used. XLA names anew with "
+            "each change of the program or of its flags."
+        )
 
 
 def warnings(times: InstructionTimes, program: ProgramReader, apart: int) -> Iterator[str]:

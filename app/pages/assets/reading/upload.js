@@ -16,6 +16,7 @@ const TITLES = {
   horovod: "Horovod timeline",
   tensorflow: "TensorFlow",
   xla: "JAX (XLA)",
+  hlo: "HLO text (JAX, nothing has run)",
   nsys: "Nsight Systems (SQLite)",
   dlc: "SketchDLC",
   pipedream: "PipeDream graph.txt",
@@ -55,6 +56,11 @@ export function upload(host) {
     { type: "number", min: 0, placeholder: "the slowest" },
     { hint: "Which of the files, from 0." },
   );
+  const device = entry(
+    "Device",
+    { maxlength: 256, placeholder: "h100" },
+    { hint: `Of HLO text without times: ${names.devices.join(", ")}, or tflops=…,memory_gbs=….` },
+  );
   const name = entry("Name", { maxlength: 256, placeholder: "after the file" });
   const sizes = entry(
     "Names and bytes of parameters",
@@ -82,7 +88,7 @@ export function upload(host) {
       "p",
       { class: "faint" },
       "A trace of the PyTorch profiler (rank*.json.gz), Chakra, Horovod, TensorFlow, JAX and others; ",
-      "a graph, a compiled graph or a request of Interlace. They are read at once.",
+      "HLO text, for a device that is named below; a graph, a compiled graph or a request of Interlace. They are read at once.",
     ),
     doing,
   );
@@ -129,7 +135,12 @@ export function upload(host) {
     if (!files.length)
       throw new Error("These are names and bytes of parameters; drop the trace along with them.");
     const query = new URLSearchParams({ wait: "0", name: name.control.value || own });
-    const told = { format: format.control.value || null, step: numberIn(step), rank: numberIn(rank) };
+    const told = {
+      format: format.control.value || null,
+      step: numberIn(step),
+      rank: numberIn(rank),
+      device: device.control.value.trim() || null,
+    };
     for (const [field, value] of Object.entries(told)) if (value !== null) query.set(field, String(value));
     const form = new FormData();
     for (const file of files) form.append("files", file, file.name);
@@ -156,7 +167,16 @@ export function upload(host) {
       "details",
       {},
       el("summary", {}, "More about the files"),
-      el("div", { class: "fields" }, format.field, step.field, rank.field, name.field, sizes.field),
+      el(
+        "div",
+        { class: "fields" },
+        format.field,
+        step.field,
+        rank.field,
+        device.field,
+        name.field,
+        sizes.field,
+      ),
     ),
     read,
   );
