@@ -733,7 +733,7 @@ def trials(folder: Path, rank: int) -> None:
         now, used, made = 0.0, [], weakref.WeakSet[DistributedDataParallel]()
         trial = Trial(pair.ours, advice_on(pair.ours), clock=lambda: now)  # noqa: B023
         names = list(pair.theirs.state_dict())
-        for step in range(2, 2 + 45 + 3):
+        for step in range(2, 2 + 41 + 3):
             if make is Centred:
                 with pair.ours.no_sync(), pair.theirs.no_sync():
                     pair.backward(100 + step, loss_of)
@@ -750,7 +750,7 @@ def trials(folder: Path, rank: int) -> None:
         outcome = trial.outcome
         assert outcome is not None
         assert [arm.is_plan for arm in outcome.arms] == [False, False, True, True]
-        assert all(len(arm.steps_us) == 7 for arm in outcome.arms)
+        assert all(len(arm.steps_us) == 6 for arm in outcome.arms)
         assert outcome.is_planned is is_kept is pair.ours.is_planned
         assert outcome.gain == pytest.approx(1.2 / (1.0 if is_kept else 1.5))
         assert outcome.promised == pytest.approx(1.25)
@@ -781,7 +781,7 @@ def trials_that_end(folder: Path, rank: int) -> None:
     refused(ValueError, "was given no optimizer", lambda: Trial(alone, advice))
     trial = Trial(pair.ours, advice)
     refused(ValueError, "Another trial", lambda: Trial(pair.ours, advice))
-    for step in range(48):
+    for step in range(44):
         pair.backward(step)
         if step == 3:
             pair.ours.install(dealt(pair.ours.module, 2))

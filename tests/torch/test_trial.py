@@ -62,11 +62,11 @@ def test_plan_stays_only_where_steps_say_so(plans, others, kept):
     assert "23.1% less was promised" in outcome.sentence
 
 
-def test_each_arm_has_eleven_steps_and_the_arms_take_turns():
+def test_each_arm_has_ten_steps_and_the_arms_take_turns():
     for arms in (2, 3, 4):
         steps = list(steps_of(arms))
-        assert len(steps) == 11 * arms
+        assert len(steps) == 10 * arms
         for arm in range(arms):
-            assert sum(measured for k, measured in steps if k == arm) == MEASURED == 7
+            assert sum(measured for k, measured in steps if k == arm) == MEASURED == 6
         blocks = [k for place, (k, _) in enumerate(steps) if place == 0 or steps[place - 1][0] != k]
         assert blocks == [*range(arms), *reversed(range(arms - 1))]

@@ -54,7 +54,7 @@ class Trial:
         trial = Trial(model, advice)  # in the place of model.install(advice.plan)
         for batch in loader: ...
 
-    The next steps, eleven for each arm, are made by DistributedDataParallel with its default, the
+    The next steps, ten for each arm, are made by DistributedDataParallel with its default, the
     same with its best ``bucket_cap_mb`` where that is another one, the plan, and on gloo the plan
     with four launches under way at once. All train alike: the gradients are the same averages. Then
     the plan stays if the paired interval of its steps beats the best of DistributedDataParallel by
