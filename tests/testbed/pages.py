@@ -85,8 +85,7 @@ _TRIALS = f"""\
 
 {{said}}
 
-The Transformer above, two workers. Five lines record it, measure costs and slow-down, and plan; a
-trial decides. Afterwards each arm makes steps in {ROUNDS} rounds: *later* are their medians [ms] of
+Five lines record a step, measure costs and slow-down, and plan; a trial decides. Afterwards each arm makes steps in {ROUNDS} rounds: *later* are their medians [ms] of
 DistributedDataParallel (the best of its arms) and of the plan (the best of its windows). *Above the
 best* is by how much the kept arm then takes longer than the best of all.
 """
@@ -161,7 +160,15 @@ def _halving(folder: Path, part: Mapping[str, Any]) -> tuple[str, Any]:
 
 def _trials(folder: Path, part: Mapping[str, Any]) -> tuple[str, Any]:
     """Write what trials kept, and what came of it."""
-    head = ["link", "promised", "tried: low, middle, high", "kept", "DDP later", "plan later"]
+    head = [
+        "model",
+        "link",
+        "promised",
+        "tried: low, middle, high",
+        "kept",
+        "DDP later",
+        "plan later",
+    ]
     rows = [[*head, "above the best"]]
     for event in part["cells"]:
         for each in event["trials"]:
@@ -173,6 +180,7 @@ def _trials(folder: Path, part: Mapping[str, Any]) -> tuple[str, Any]:
             )
             rows.append(
                 [
+                    event["model"],
                     f"{event['mbit']:g} Mbit/s",
                     "" if each["promised"] is None else f"{each['promised'] * 100 - 100:+.1f} %",
                     f"{low:+.1f}, {middle:+.1f}, {high:+.1f} %",

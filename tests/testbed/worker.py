@@ -57,7 +57,7 @@ def work(session: Session) -> None:
         job = real_job(rank)
         size = sum(parameter.nbytes for parameter in job.model().parameters())
         if session.part == TRIALS:
-            _say(cell=_trials(session, job, size, group))
+            _say(cell=_trials(session, job, None, size, group))
             return
         cluster = _calibrate(group, size, session.calibration_s)
         _say(cell=_cell(session, job, None, cluster, group))
@@ -66,7 +66,9 @@ def work(session: Session) -> None:
     cluster = _calibrate(group, made.bytes, session.calibration_s)
     for ratio in session.ratios:
         job = sleeping_job(made, launch_time(cluster, made.bytes) / ratio, rank)
-        if session.part == HALVING:
+        if session.part == TRIALS:
+            _say(cell=_trials(session, job, ratio, made.bytes, group))
+        elif session.part == HALVING:
             halved = halve(
                 job,
                 _capture(job).graph,
@@ -133,13 +135,15 @@ def _cell(
     }
 
 
-def _trials(session: Session, job: Job, size: int, group: Any) -> dict[str, Any]:
+def _trials(
+    session: Session, job: Job, ratio: float | None, size: int, group: Any
+) -> dict[str, Any]:
     """Plan a job as a user does, and try the plan."""
     recording = _capture(job).with_slowdown(_slowdown(job, group))
     calibration = calibrate(group, size, limit_s=session.calibration_s)
     return {
         "model": session.model,
-        "ratio": None,
+        "ratio": ratio,
         "mbit": session.mbit,
         "compute_slowdown": recording.compute_slowdown,
         "load": os.getloadavg()[0],

@@ -229,8 +229,12 @@ def test_a_run_leaves_a_page(run: Path):
         "after": AFTER,
         "anew": STEPS,
     }
+    (tried,) = content["trials"]["cells"]
+    (trial,) = tried["trials"]
+    assert {arm["is_plan"] for arm in trial["arms"]} == {False, True}
+    assert trial["above_best"] == trial["later_us"][trial["kept"]] / min(trial["later_us"]) - 1
     page = (run / "testbed.md").read_text()
     assert "launches paced at 100 Mbit/s" in page
-    assert page.count("| vgg16 | ") == 3
+    assert page.count("| vgg16 | ") == 4
     assert "- vgg16: " in page  # what Steering did
     assert (run / "testbed.svg").read_text().startswith("<?xml")

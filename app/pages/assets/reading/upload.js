@@ -88,7 +88,8 @@ export function upload(host) {
       "p",
       { class: "faint" },
       "A trace of the PyTorch profiler (rank*.json.gz), Chakra, Horovod, TensorFlow, JAX and others; ",
-      "HLO text, for a device that is named below; a graph, a compiled graph or a request of Interlace. They are read at once.",
+      "HLO text, for a device that is named below; a graph, a compiled graph or a request of ",
+      "Interlace. They are read at once.",
     ),
     doing,
   );
