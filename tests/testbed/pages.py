@@ -87,8 +87,8 @@ _TRIALS = f"""\
 
 Five lines record a step, measure costs and slow-down, and plan; a trial decides. Afterwards each
 arm makes steps in {ROUNDS} rounds: *later* are their medians [ms] of DistributedDataParallel (the
-best of its arms) and of the plan (the best of its windows). *Above the best* is by how much the kept
-arm then takes longer than the best of all.
+best of its arms) and of the plan (the best of its windows). *Above the best* is by how much the
+kept arm then takes longer than the best of all.
 """
 
 
