@@ -7,6 +7,7 @@ cdef class ProgramDraft:
     cdef readonly long long[::1] total, packed, unpacked, output
     cdef readonly double[::1] cost, pack, unpack, start, end
     cdef public int length
+    cdef public bint makes_room
     cdef readonly double value, over
     cdef readonly long long peak, excess
     cdef int[::1] waited, left, queue, queued, begun, ended, asked, early, early_at

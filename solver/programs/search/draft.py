@@ -34,6 +34,8 @@ class ProgramDraft:
         Bytes that each bucket's members write.
     value, peak, excess
         Time [us], the most memory [bytes], and how much of it is above the limit.
+    makes_room
+        Whether launches that have ended are waited for where memory would not be enough without.
     over
         What is above the limit, over the time that it is [bytes us].
     peak_at
@@ -73,6 +75,7 @@ class ProgramDraft:
         self.value, self.peak, self.excess = inf, 0, 0
         self.now, self.level, self.clock = 0.0, 0, 0.0
         self.output = array("q", [0]) * some
+        self.makes_room = True
         self.early = array("i", [0]) * some
         self.early_at = array("i", [0]) * some
         self.promised = self.settled = self.early_count = self.here = 0
@@ -315,6 +318,8 @@ class ProgramDraft:
         That takes no time, but that of unpacking earlier. Where no launch frees anything it is left
         to be waited for later.
         """
+        if not self.makes_room:
+            return
         flat = self.flat
         while self.settled < self.asked_count and self.waited[self.asked[self.settled]]:
             self.settled += 1

@@ -17,6 +17,7 @@ def wait_late(flat: Flat, program: Program) -> Program:
     makes nothing later (section 17.3 of the model), so memory alone decides. O(launches * items).
     """
     draft = UndoableDraft(flat)
+    draft.makes_room = False  # the waits are those of the program
     draft.follow(program, is_eager=True)
     draft.execute(inf)
     if draft.excess:
