@@ -158,7 +158,8 @@ def main() -> None:
         store = Store(Settings(data_dir=Path(folder)))
         key, _ = make(store, "them", "read", "submit")
         store.close()
-        settings = {"INTERLACE_REQUIRE_KEYS": "true"}
+        # attackers come from this machine, a trusted proxy by default: those pay nothing
+        settings = {"INTERLACE_REQUIRE_KEYS": "true", "INTERLACE_TRUSTED_PROXIES": "192.0.2.1"}
         if how.unlimited:
             settings |= {"INTERLACE_ADDRESS_REQUESTS_PER_S": "0"}
         with running(Path(folder), **settings) as service:
