@@ -16,7 +16,7 @@ from solver.programs.check import memory_faults, program_faults
 from solver.programs.exact import explore as exploring
 from solver.programs.exact.explore import explore
 from solver.programs.exact.prefix import Prefix, Prefixes, Underway
-from solver.programs.exact.rest import Rest
+from solver.programs.exact.remainder import Remainder
 from solver.programs.execute import execute
 from solver.programs.plan import plan
 from solver.programs.problem import InputsHeld, ProgramLimits, ProgramProblem
@@ -94,7 +94,7 @@ def test_no_rest_is_above_what_follows():
     """Both bounds of each beginning that leads to a program, against the best that it leads to."""
     for seed in range(cases(40, 8)):
         prefixes = Prefixes(tight(seed, 5, 2))
-        rest = Rest(prefixes)
+        rest = Remainder(prefixes)
         least: dict[tuple[float, int, int, tuple[Underway, ...]], float] = defaultdict(lambda: inf)
 
         def best(prefix, prefixes=prefixes, least=least):
@@ -117,9 +117,9 @@ def test_a_value_too_large_is_caught(monkeypatch):
     problems = [tight(seed, 5, 2) for seed in range(12)]
     values = [by_hand(problem) for problem in problems]
     for name in ("quick", "full"):
-        own = getattr(Rest, name)
+        own = getattr(Remainder, name)
         with monkeypatch.context() as patched:
-            patched.setattr(Rest, name, lambda self, prefix, own=own: own(self, prefix) + 1.0)
+            patched.setattr(Remainder, name, lambda self, prefix, own=own: own(self, prefix) + 1.0)
             found = [
                 value is not None and tried(problem, value * 2).bound.value_us > value * (1 + 1e-9)
                 for problem, value in zip(problems, values, strict=True)

@@ -17,7 +17,7 @@ from tests.torch.planned_pair import dealt, draw, is_pending, of_linears
 from tests.torch.workers import go_through
 
 
-class Samples(Dataset[dict[str, torch.Tensor]]):
+class RandomPairs(Dataset[dict[str, torch.Tensor]]):
     """Random inputs and targets."""
 
     def __len__(self) -> int:
@@ -54,7 +54,7 @@ def accelerate(folder: Path, rank: int) -> None:
         accelerator = Accelerator(cpu=True, gradient_accumulation_steps=2)
         net = Net()
         optimizer: Any = torch.optim.AdamW(net.parameters(), 0.01)
-        loader: Any = DataLoader(Samples(), batch_size=4)
+        loader: Any = DataLoader(RandomPairs(), batch_size=4)
         if is_planned:
             model: Any = PlannedDDP(net, optimizer, dealt(net))
             optimizer, loader = accelerator.prepare(optimizer, loader)
@@ -103,7 +103,7 @@ def trainer(folder: Path, rank: int) -> None:
     def train(is_planned: bool) -> nn.Module:
         net = Net()
         made = (PlannedTrainer if is_planned else Trainer)(
-            net, arguments(), train_dataset=Samples()
+            net, arguments(), train_dataset=RandomPairs()
         )
         made.train()
         assert isinstance(made.model_wrapped, PlannedDDP) is is_planned
@@ -113,7 +113,7 @@ def trainer(folder: Path, rank: int) -> None:
 
     alike(train)
     with pytest.raises(TypeError, match="PlannedDDP sends the gradients already"):
-        Trainer(PlannedDDP(Net(), ()), arguments(), train_dataset=Samples()).train()
+        Trainer(PlannedDDP(Net(), ()), arguments(), train_dataset=RandomPairs()).train()
 
 
 def lightning(folder: Path, rank: int) -> None:
@@ -159,7 +159,7 @@ def lightning(folder: Path, rank: int) -> None:
             enable_checkpointing=False,
             enable_progress_bar=False,
             enable_model_summary=False,
-        ).fit(lit, DataLoader(Samples(), batch_size=4))
+        ).fit(lit, DataLoader(RandomPairs(), batch_size=4))
         return lit.net
 
     alike(train)

@@ -12,7 +12,7 @@ from math import inf
 from solver.bounds.kinds import EXACT
 from solver.evidence.bound import Bound
 from solver.programs.exact.prefix import Prefix, Prefixes, bits
-from solver.programs.exact.rest import Rest
+from solver.programs.exact.remainder import Remainder
 from solver.programs.problem import ProgramProblem
 from solver.programs.program import COMPUTE, HostStep, Program
 from solver.units import slack
@@ -94,7 +94,7 @@ class _Tree:
 
     def __init__(self, problem: ProgramProblem, best_time: float, bound: float) -> None:
         self.prefixes = Prefixes(problem)
-        self.rest = Rest(self.prefixes)
+        self.rest = Remainder(self.prefixes)
         self.least = best_time
         self.enough = best_time - slack(best_time) if best_time < inf else inf
         self.end: Prefix | None = None

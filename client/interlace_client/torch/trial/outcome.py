@@ -75,7 +75,7 @@ def decide(arms: Sequence[ArmTimes], promised: float | None = None) -> TrialOutc
 
     The best arm of the plan stays if its paired interval of at least 90 % beats the best of
     DistributedDataParallel by 1 %; else that goes on. The best of a kind has the least median, and
-    of equals comes first.
+    of equals comes first. The interval does not count that the same steps chose the two.
 
     Parameters
     ----------

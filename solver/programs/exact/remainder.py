@@ -41,7 +41,7 @@ class _Lane(NamedTuple):
     minorants: Sequence[tuple[float, float]]
 
 
-class Rest:
+class Remainder:
     """Least times of what beginnings leave of a problem."""
 
     def __init__(self, prefixes: Prefixes) -> None:
