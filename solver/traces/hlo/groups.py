@@ -6,6 +6,7 @@ from itertools import product
 from math import prod
 
 from solver.traces.hlo.module import HloInstruction
+from solver.traces.xla.hlo import AXIS, USED
 
 #: Groups of devices, each in the order of the text.
 Groups = tuple[tuple[int, ...], ...]
@@ -14,8 +15,6 @@ _LISTED = re.compile(r"replica_groups=\{(\{[\d,{}\s]*\})\}")
 _NONE = re.compile(r"replica_groups=\{\}")
 _IOTA = re.compile(r"replica_groups=\[([\d,]+)\]<=\[([\d,]+)\](?:T\(([\d,]+)\))?")
 _MESH = re.compile(r"replica_groups=mesh\[([^\]]*)\]\s*\{([^}]*)\}(?:,?\s*device_ids=([^,\s]*))?")
-_AXIS = re.compile(r"'([^']+)'=(\d{1,9})")
-_USED = re.compile(r"'([^']+)'(?::\((\d{1,9})\)(\d{1,9}))?")
 _PAIRS = re.compile(r"source_target_pairs=\{([\d,{}\s]*)\}")
 
 
@@ -114,8 +113,8 @@ def _mesh(axes: str, used: str, ids: str | None) -> Groups:
     if ids:
         raise GroupFault("its mesh numbers devices in an order of its own")
     dims: list[tuple[int, bool]] = []
-    parts = {name: (before, size) for name, before, size in _USED.findall(used)}
-    for name, length in _AXIS.findall(axes):
+    parts = {name: (before, size) for name, before, size in USED.findall(used)}
+    for name, length in AXIS.findall(axes):
         whole = int(length)
         if name not in parts:
             dims.append((whole, False))

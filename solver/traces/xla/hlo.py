@@ -30,8 +30,9 @@ _WRITTEN = "replica_groups="
 _GROUPS = re.compile(r"\{\{([0-9,]+)\}")
 _IOTA = re.compile(r"\[[0-9]{1,9},([0-9]{1,9})\]<=")
 _MESH = re.compile(r"mesh\[([^\]]*)\] \{([^}]*)\}")
-_AXIS = re.compile(r"'([^']+)'=([0-9]{1,9})")
-_USED = re.compile(r"'([^']+)'(?::\([0-9]{1,9}\)([0-9]{1,9}))?")
+#: An axis of a mesh and its length; one that is used, and which part of it.
+AXIS = re.compile(r"'([^']+)'=([0-9]{1,9})")
+USED = re.compile(r"'([^']+)'(?::\(([0-9]{1,9})\)([0-9]{1,9}))?")
 _SIZES = {
     "pred": 1,
     **dict.fromkeys(("s8", "u8"), 1),
@@ -106,7 +107,7 @@ def instructions(lines: Iterable[str]) -> dict[str, Instruction]:
 
 
 def width(kind: str) -> int | None:
-    """Return the bytes of an element of a type; None of an unknown one."""
+    """Return the bytes of an element of a type; None of an unknown one, or of less than a byte."""
     return 1 if kind.startswith("f8") else _SIZES.get(kind)
 
 
@@ -139,11 +140,11 @@ def _workers(attributes: str) -> int | None:
     if iota := _IOTA.match(attributes, at):
         return min(int(iota[1]), MAX_WORKERS + 1)
     mesh = _MESH.match(attributes, at)
-    used = _USED.findall(mesh[2]) if mesh else []
+    used = USED.findall(mesh[2]) if mesh else []
     if mesh is None or not used:
         return None
-    axes = {name: int(size) for name, size in _AXIS.findall(mesh[1])}
+    axes = {name: int(size) for name, size in AXIS.findall(mesh[1])}
     workers = 1
-    for name, part in used:
+    for name, _, part in used:
         workers = min(workers * int(part or axes.get(name, 1)), MAX_WORKERS + 1)
     return workers
