@@ -74,7 +74,7 @@ def read_plan(answer: Mapping[str, Any]) -> BucketPlan:
 
     Raises
     ------
-    InvalidPlan
+    UnusablePlan
         When there are no such fields; when parts name unknown buckets, overlap or leave bytes out.
     """
     try:
@@ -158,7 +158,7 @@ def check_parameters(plan: BucketPlan, parameters: Mapping[str, int]) -> None:
 
     Raises
     ------
-    InvalidPlan
+    UnusablePlan
         With all differences.
     """
     planned = [name for bucket in plan.buckets for name in bucket.parameters]

@@ -86,7 +86,7 @@ def propose(planner: PlanMaker, question: Question, parameters: Mapping[str, int
 
     Raises
     ------
-    InvalidPlan
+    UnusablePlan
         When the answer is not of this model, with all differences.
     Exception
         Whatever the planner raises.

@@ -12,22 +12,11 @@ import torch.distributed as dist
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
-from interlace_client.torch.plans import (
-    BucketPlan,
-    UnusablePlan,
-    check_parameters,
-    read_plan,
-    reversed_buckets,
-)
+from interlace_client.torch.plans import BucketPlan, reversed_buckets
 from interlace_client.torch.runtime.arrivals import Arrivals
 from interlace_client.torch.runtime.buffer_copies import BufferCopies
 from interlace_client.torch.runtime.guards import guard, is_guarded
-from interlace_client.torch.runtime.ranks import (
-    compare_ranks,
-    digest_of,
-    take_from_first,
-    warn_of_ranks,
-)
+from interlace_client.torch.runtime.ranks import agreed_plan, take_from_first
 from interlace_client.torch.runtime.reduction import Observer, Reduction
 from interlace_client.torch.runtime.steps import BucketUpdates, warn_of_optimizers
 from interlace_client.torch.runtime.wrapping import (
@@ -106,7 +95,7 @@ class PlannedDDP(nn.Module):
         When the module is in a DistributedDataParallel already, or holds one; when its parameters
         are sharded (``fully_shard``, tensor parallelism). A wrapper around this that sends
         gradients is refused where it is made, or at its first forward pass.
-    InvalidPlan
+    UnusablePlan
         When the plan is not of this model, with all differences.
     RuntimeError
         When the ranks' plans or models differ, with the ranks; when another PlannedDDP has the
@@ -269,7 +258,7 @@ class PlannedDDP(nn.Module):
 
         Raises
         ------
-        InvalidPlan
+        UnusablePlan
             When it is not of this model, with all differences; the plan in use stays.
         RuntimeError
             When the ranks' plans or models differ; inside a backward pass.
@@ -326,28 +315,14 @@ class PlannedDDP(nn.Module):
 
         Raises
         ------
-        InvalidPlan
+        UnusablePlan
             When it is not of this model, with all differences.
         RuntimeError
             When the ranks' plans, models or ``others`` differ.
         """
-        fault = None
-        try:
-            read = plan if isinstance(plan, BucketPlan) else read_plan(plan)
-            check_parameters(read, dict(_sizes(self._known)))
-            options = (self._find_unused, self._buffers_of is not None, *others)
-            mine = digest_of(read, self.module, options)
-        except UnusablePlan as error:
-            fault, mine = error, str(error)
-        if self.ranks > 1:
-            try:
-                compare_ranks(mine, self.process_group)
-            except RuntimeError as error:
-                raise error from fault
-        if fault:
-            raise fault
-        warn_of_ranks(plan, self.ranks)
-        return read
+        options = (self._find_unused, self._buffers_of is not None, *others)
+        sizes = dict(_sizes(self._known))
+        return agreed_plan(plan, sizes, self.module, options, self.ranks, self.process_group)
 
     def _use(self, plan: BucketPlan) -> None:
         """Begin to use a plan that all ranks have."""

@@ -10,19 +10,68 @@ from typing import Any
 import torch.distributed as dist
 from torch import nn
 
-from interlace_client.torch.plans import BucketPlan
+from interlace_client.torch.plans import (
+    BucketPlan,
+    UnusablePlan,
+    check_parameters,
+    read_plan,
+)
 from interlace_client.torch.runtime.wrapping import shared_tensors
 from interlace_client.torch.transport import Transport
 
 
-def digest_of(plan: BucketPlan, module: nn.Module, options: tuple[object, ...]) -> str:
+def agreed_plan(
+    plan: Mapping[str, Any] | BucketPlan,
+    sizes: Mapping[str, int],
+    module: nn.Module,
+    options: tuple[object, ...],
+    ranks: int,
+    process_group: Any = None,
+) -> BucketPlan:
+    """Read and check a plan that all ranks have, for the same model and with the same options.
+
+    Parameters
+    ----------
+    plan
+        A planner's answer, or what was read of one.
+    sizes
+        Bytes of each parameter that it is of, by name.
+    ranks
+        How many there are; of one alone nothing is compared.
+
+    Raises
+    ------
+    UnusablePlan
+        When it is not of this model, with all differences.
+    RuntimeError
+        When the ranks' plans, models or options differ.
+    """
+    fault = None
+    try:
+        read = plan if isinstance(plan, BucketPlan) else read_plan(plan)
+        check_parameters(read, sizes)
+        mine = _digest_of(read, module, options)
+    except UnusablePlan as error:
+        fault, mine = error, str(error)
+    if ranks > 1:
+        try:
+            _compare_ranks(mine, process_group)
+        except RuntimeError as error:
+            raise error from fault
+    if fault:
+        raise fault
+    _warn_of_ranks(plan, ranks)
+    return read
+
+
+def _digest_of(plan: BucketPlan, module: nn.Module, options: tuple[object, ...]) -> str:
     """Hash what must be the same on all ranks."""
     named = [*module.named_parameters(), *module.named_buffers()]
     model = [(name, tuple(x.shape), str(x.dtype), x.requires_grad) for name, x in named]
     return hashlib.sha256(f"{plan.digest} {model} {options}".encode()).hexdigest()
 
 
-def compare_ranks(digest: str, process_group: Any = None) -> None:
+def _compare_ranks(digest: str, process_group: Any) -> None:
     """Check that all ranks have the same plan, the same model and the same options.
 
     Raises
@@ -49,7 +98,7 @@ def take_from_first(module: nn.Module, transport: Transport) -> None:
         tensor.detach().copy_(whole)
 
 
-def warn_of_ranks(plan: Mapping[str, Any] | BucketPlan, ranks: int) -> None:
+def _warn_of_ranks(plan: Mapping[str, Any] | BucketPlan, ranks: int) -> None:
     """Say that a plan was made for other ranks, where its answer tells."""
     if isinstance(plan, BucketPlan) or ranks == 1:
         return
@@ -58,5 +107,5 @@ def warn_of_ranks(plan: Mapping[str, Any] | BucketPlan, ranks: int) -> None:
         warnings.warn(
             f"The plan was made for {workers} workers, and there are {ranks} ranks: launches take "
             "other times than it says.",
-            stacklevel=5,
+            stacklevel=6,
         )
