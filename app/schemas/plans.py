@@ -9,9 +9,10 @@ from pydantic import Field
 
 from app.schemas.base import AnswerModel, OneOf, ShownAs, is_unknown
 from app.schemas.believed import Believed, BelievingRequest
+from app.schemas.changes import ChangeBody, Changes
 from app.schemas.clusters import ClusterBody
 from app.schemas.explanations import CostWarning, ExplainedAnswer
-from app.schemas.graphs import ChangeBody, Changes, GraphBody
+from app.schemas.graphs import GraphBody
 from app.schemas.plan_options import OptionsBody
 from app.schemas.policies import PAIRS
 from app.schemas.programs import (

@@ -7,9 +7,10 @@ from pydantic import Field
 from app.limits import MAX_BASELINES, MAX_BINS, MAX_SEED
 from app.schemas.base import AnswerModel, RequestModel, is_unknown
 from app.schemas.believed import Believed, BelievingRequest
+from app.schemas.changes import ChangeBody, Changes
 from app.schemas.clusters import ClusterBody
 from app.schemas.explanations import CostWarning, ExplainedAnswer
-from app.schemas.graphs import ChangeBody, Changes, GraphBody
+from app.schemas.graphs import GraphBody
 from app.schemas.plan_options import PlanPolicyBody
 from app.schemas.policies import PAIRS, PolicyBody
 from app.schemas.program_options import SimulatedOptions, is_empty

@@ -10,9 +10,10 @@ from pydantic import Field
 from app.limits import MAX_BASELINES, MAX_CELL_TIME_LIMIT_S, MAX_CELLS, MAX_SEED, MAX_SWEEP_LIMIT_S
 from app.schemas.base import AnswerModel, OneOf, is_unknown
 from app.schemas.believed import Believed, BelievingRequest
+from app.schemas.changes import ChangeBody, Changes
 from app.schemas.clusters import ClusterBody
 from app.schemas.explanations import CostWarning
-from app.schemas.graphs import ChangeBody, Changes, GraphBody
+from app.schemas.graphs import GraphBody
 from app.schemas.networks import Gbps, Microseconds, Workers
 from app.schemas.policies import PAIRS, BaselineBody, Choices, named_bodies
 from app.schemas.program_options import Bytes, SweptOptions, is_empty

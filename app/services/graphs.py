@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from app.errors import InvalidRequest
 from app.limits import MAX_UNMERGED
-from app.schemas.graphs import ChangeBody
+from app.schemas.changes import ChangeBody
 from app.schemas.problem import GRAPH_ID_LENGTH, graph_json, graph_sha256
 from solver.errors import Fault, InterlaceError, InvalidOptions
 from solver.graph import Graph

@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from app.reading.wording import brief, pointer
+from app.schemas.changes import ChangeBody
 from app.schemas.clusters import ChannelBody, ClusterBody
 from app.schemas.explanations import CostWarning
-from app.schemas.graphs import ChangeBody
 from app.schemas.networks import CostModelBody
 from app.schemas.schedules import BucketOut
 from solver.costs import TABLE, ChannelCost

@@ -10,7 +10,7 @@ from app.schemas.explanations import CostWarning
 from solver.evidence.evidence import Evidence
 
 if TYPE_CHECKING:
-    from app.schemas.graphs import ChangeBody
+    from app.schemas.changes import ChangeBody
     from app.schemas.plans import PlanAnswer, WhatIf
     from app.schemas.simulations import SimulatedWhatIf, SimulationAnswer
 

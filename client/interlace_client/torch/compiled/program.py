@@ -61,7 +61,7 @@ def read_program(answer: Mapping[str, Any], fingerprint: str | None = None) -> C
 
     Raises
     ------
-    InvalidPlan
+    UnusablePlan
         When there are no such fields; when a collective is in two buckets, or the steps of a bucket
         are not pack, launch, wait, unpack, with copies where it has several collectives.
     """
