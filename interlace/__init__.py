@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from solver.placements.chunks import Key
     from solver.placements.plan import PlacementOptions as PlacementOptions
     from solver.placements.plan import keys_of, plan_placements
-    from solver.planning.plan import Options
+    from solver.planning.options import Options
     from solver.planning.result import Plan
     from solver.policies import POLICIES
     from solver.policies.choice import Choice
@@ -142,7 +142,7 @@ _HOMES = {
     "InvalidTrace": "solver.errors.InvalidTrace",
     "Key": "solver.placements.chunks.Key",
     "Op": "solver.graph.Op",
-    "Options": "solver.planning.plan.Options",
+    "Options": "solver.planning.options.Options",
     "PlacementOptions": "solver.placements.plan.PlacementOptions",
     "Plan": "solver.planning.result.Plan",
     "ProgramLimits": "solver.programs.problem.ProgramLimits",

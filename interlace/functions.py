@@ -17,7 +17,7 @@ from solver.errors import Fault, InvalidOptions
 from solver.evidence.headline import Headline
 from solver.graph import with_barrier
 from solver.planning.headline import headline as headline_checked
-from solver.planning.plan import Options
+from solver.planning.options import Options
 from solver.planning.plan import plan as plan_checked
 from solver.planning.progress import SILENT, PlanProgress
 from solver.planning.result import Plan

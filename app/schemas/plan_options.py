@@ -28,7 +28,7 @@ from app.schemas.program_options import (
 from solver.evidence.robustness import RobustOptions
 from solver.fusion.layered import FUSIONS
 from solver.limits import MAX_DURATION_US, MAX_LAUNCH_TOLERANCE
-from solver.planning.plan import Options
+from solver.planning.options import Options
 from solver.programs.policies import POLICIES as PROGRAM_POLICIES
 from solver.schedule import SCHEDULERS
 from solver.watchdog import TIME_LIMIT_S

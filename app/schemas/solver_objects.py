@@ -5,7 +5,7 @@ from dataclasses import fields
 from typing import Any
 
 from solver.costs import MEASURED, TABLE, Cluster
-from solver.planning.plan import Options
+from solver.planning.options import Options
 from solver.policies.choice import Choice
 from solver.prediction.scaling import ScalingOptions
 

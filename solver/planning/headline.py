@@ -21,7 +21,8 @@ from solver.evidence.gain import NOTHING, Gain, gain_over
 from solver.evidence.headline import ComparedPlan, Headline, headline_of
 from solver.evidence.what_you_run import what_you_run
 from solver.graph import Graph, has_barrier
-from solver.planning.plan import Options, compare, plan
+from solver.planning.options import Options
+from solver.planning.plan import compare, plan
 from solver.planning.result import Plan
 from solver.planning.runtimes import FSDP, runtime_of
 from solver.sharded.forms import fastest_form, time_of_form, ungated

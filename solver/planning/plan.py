@@ -1,7 +1,7 @@
 """From a graph and a network to a plan with its evidence: the table of contents of the solver."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import inf
 
 import numpy as np
@@ -14,33 +14,27 @@ from solver.bounds.status import FEASIBLE
 from solver.bounds.windows.tightened import tightened
 from solver.buckets import Launch
 from solver.chain import Chain, chain_of, lane_bytes, on_channel, without_keys
-from solver.codes import FaultCode
 from solver.costs import Cluster, Cost, Network, as_network
-from solver.errors import Fault, InvalidOptions
-from solver.evidence.belief import Belief, believed_graph, believed_network, decided
-from solver.evidence.robustness import RobustOptions, robust_faults
+from solver.evidence.belief import believed_graph, believed_network, decided
 from solver.fusion import layered
-from solver.fusion.few_launches import launch_tolerance_faults
 from solver.fusion.general.search import decide
-from solver.fusion.layered import FUSIONS
 from solver.fusion.search import STEPS, Allowance, Candidate, SearchOptions, unreported
 from solver.graph import Graph, with_barrier
 from solver.planning.certify import PolicyRun, plan_of
 from solver.planning.fewest import fewest
 from solver.planning.ideal import ideal_of
+from solver.planning.options import Options, check_options
 from solver.planning.progress import BOUND, POLICIES, SEARCH, SILENT, SLOTS, Incumbent, PlanProgress
 from solver.planning.result import Plan
 from solver.planning.robust import most_robust
 from solver.planning.under_contention import as_it_ran, costs_as_they_were, renumbered
 from solver.policies import pace
-from solver.policies.choice import Choice, applies, candidates, choice_faults
-from solver.schedule import SCHEDULERS
+from solver.policies.choice import Choice, applies, candidates
 from solver.simulation.contention import is_contended, without_slowdowns
 from solver.simulation.engine import Policy, costs_of, iteration_time, simulate
 from solver.simulation.replay import replay
 from solver.units import same, slack
-from solver.watchdog import TIME_LIMIT_S, Watchdog
-from solver.wording import must_be, one_of
+from solver.watchdog import Watchdog
 
 #: A layered chain is searched as a general graph too where other launches save more than this
 #: share of a launch's time. Below it that gained at most 0.05 %, for six times the time.
@@ -52,59 +46,6 @@ _ROUNDS = 3
 #: Share of what a search may look at that each plan for costs that are off has, on the way to a
 #: robust one.
 _DOUBTED = 0.25
-
-
-@dataclass(frozen=True, slots=True)
-class Options:
-    """How to plan.
-
-    Attributes
-    ----------
-    fusion
-        Key of :data:`solver.fusion.layered.FUSIONS`; ``maxmin`` is for layered chains.
-    schedule
-        Key of :data:`solver.schedule.SCHEDULERS`; ``lp`` is for layered chains.
-    slot_us
-        Slot of the grid [us]; None chooses the shortest bucket's collective time, coarser when
-        that needs more than :data:`MAX_SLOTS` slots. For layered chains.
-    baselines
-        Policies of today to compare with.
-    barrier
-        Plan, bound and compare on :func:`solver.graph.with_barrier` of the graph.
-    seed
-        Of every random choice of the ``joint`` fusion.
-    time_limit_s
-        A watchdog: after so much CPU time, or twice that on the clock, the search ends with the
-        best plan so far, and the plan says so [s]. The bound before it and the evidence behind do
-        not count.
-    effort
-        Multiplies what the search looks at.
-    share
-        Of what a search may look at, so much: of plans that are made together, as the cells of a
-        sweep, each is to take less. It is felt by large graphs alone.
-    launch_tolerance
-        ``joint`` returns the plan of fewest launches that it finds to take at most this share
-        longer than the best one; 0 returns the best one.
-    believed
-        Plan and baselines are decided with these costs, and executed with those of the network;
-        None believes what is true.
-    robust
-        Choose the plan by the mean or p95 of its times over draws of the costs
-        (:mod:`solver.planning.robust`); None by its time at the stated ones.
-    """
-
-    fusion: str = "joint"
-    schedule: str = "jackson"
-    slot_us: float | None = None
-    baselines: tuple[Choice, ...] = (Choice("wfbp"), Choice("pace"))
-    barrier: bool = False
-    seed: int = 0
-    time_limit_s: float = TIME_LIMIT_S
-    effort: int = 1
-    share: float = 1.0
-    launch_tolerance: float = 0.001
-    believed: Belief | None = None
-    robust: RobustOptions | None = None
 
 
 def plan(
@@ -128,7 +69,7 @@ def plan(
     """
     network = as_network(network)
     stated = with_barrier(graph) if options.barrier and graph.collectives else graph
-    _check(options, chain_of(stated), stated)
+    check_options(options, chain_of(stated), stated)
     if options.believed is not None:
         return _as_believed(stated, network, options, progress)
     if options.robust is not None:
@@ -256,7 +197,7 @@ def compare(
     if options.barrier and graph.collectives:
         graph = with_barrier(graph)
     chain = chain_of(graph)
-    _check(options, chain, graph)
+    check_options(options, chain, graph)
     prepared = (_prepared(graph, network, choice, options) for choice in options.baselines)
     times = tuple(policy and iteration_time(ran, network, policy) for ran, _, policy in prepared)
     costs = costs_of(chain, network)
@@ -351,58 +292,6 @@ def _are_odd(chain: Chain, costs: Sequence[Cost]) -> bool:
     """Tell whether some cost rewards what no affine cost does, such as many small launches."""
     totals = lane_bytes(chain)
     return any(cost.oddness(total) > _ODD for cost, total in zip(costs, totals, strict=True))
-
-
-def _check(options: Options, chain: Chain, graph: Graph) -> None:
-    faults = [
-        Fault(
-            f"/{field}",
-            FaultCode.OUT_OF_RANGE,
-            must_be(f"Options: {field}", one_of(choices), name, choices),
-        )
-        for field, name, choices in (
-            ("fusion", options.fusion, FUSIONS),
-            ("schedule", options.schedule, SCHEDULERS),
-        )
-        if name not in choices
-    ]
-    if not chain.is_layered:
-        faults += [
-            Fault(
-                f"/{field}",
-                FaultCode.NOT_LAYERED,
-                f"{field} {value} needs {_why_not(chain, graph)}",
-            )
-            for field, value, usable in (
-                ("fusion", options.fusion, options.fusion != "maxmin"),
-                ("schedule", options.schedule, options.schedule != "lp"),
-                ("slot_us", options.slot_us, options.slot_us is None),
-            )
-            if not usable
-        ]
-    faults += launch_tolerance_faults(options.launch_tolerance)
-    faults += [] if options.robust is None else robust_faults(options.robust)
-    faults += [
-        Fault(f"/baselines/{i}{fault.pointer}", fault.code, fault.detail)
-        for i, choice in enumerate(options.baselines)
-        for fault in choice_faults(choice, chain)
-    ]
-    if faults:
-        raise InvalidOptions(faults)
-
-
-def _why_not(chain: Chain, graph: Graph) -> str:
-    """Say which collectives keep a chain from being layered."""
-    ids = [graph.ops[i].id for i in chain.positions.tolist()]
-    for i, mask in enumerate(chain.before):
-        if mask:
-            above = (mask & -mask).bit_length() - 1
-            return (
-                f"a graph where no collective comes after another; {ids[i]!r} comes after "
-                f"{ids[above]!r}."
-            )
-    lanes = ", ".join(map(str, chain.lanes))
-    return f"one sort of collective on each channel; here are {lanes}."
 
 
 def _rivals(graph: Graph) -> tuple[Candidate, ...]:

@@ -10,7 +10,8 @@ from solver.chain import chain_of
 from solver.costs import Network
 from solver.graph import ALL_REDUCE, COMPUTE, Graph, Op, build, with_barrier
 from solver.models.layers import Layer
-from solver.planning.plan import Options, plan
+from solver.planning.options import Options
+from solver.planning.plan import plan
 from solver.policies.ada_fusion import ada_fusion
 from solver.policies.ddp import ddp
 from solver.policies.horovod import horovod
@@ -124,7 +125,7 @@ class ScalingOptions:
         See :func:`solver.prediction.osf.osf_fusion`.
     time_limit_s
         A watchdog: the plan of each row may take an equal share of it [s];
-        see :class:`solver.planning.plan.Options`.
+        see :class:`solver.planning.options.Options`.
     """
 
     buffers: tuple[int, ...] = ()

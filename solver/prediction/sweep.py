@@ -16,7 +16,8 @@ from solver.evidence.gain import Over
 from solver.evidence.what_you_run import what_you_run
 from solver.graph import NETWORK, Graph, with_barrier
 from solver.planning.certify import evidence_on
-from solver.planning.plan import Options, compare, plan
+from solver.planning.options import Options
+from solver.planning.plan import compare, plan
 from solver.policies.choice import Choice, applies
 from solver.simulation.engine import costs_of, iteration_time
 from solver.watchdog import TIME_LIMIT_S
@@ -132,7 +133,7 @@ def cell_of(
     policies
         What is compared; ``Choice(PLAN)`` is the plan by the fusion ``joint``.
     seed, time_limit_s, launch_tolerance
-        Of that plan; see :class:`solver.planning.plan.Options` [s]. Times are compared, so the
+        Of that plan; see :class:`solver.planning.options.Options` [s]. Times are compared, so the
         plan is the fastest one unless a tolerance is given.
     believed
         Policies and plan are decided with these costs, and executed with those of the cluster;

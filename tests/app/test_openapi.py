@@ -11,7 +11,7 @@ from app.write_openapi import document
 from solver.bounds.kinds import BOUND_KINDS, kind_sentences
 from solver.fusion.layered import FUSIONS
 from solver.graph import ALL_REDUCE, COLLECTIVES
-from solver.planning.plan import Options
+from solver.planning.options import Options
 from solver.schedule import SCHEDULERS
 from tests.app.service import ROOT, Service, two_layers
 

@@ -5,7 +5,8 @@ import pytest
 from app.cli.rendering import explanations
 from app.services import warnings
 from solver.bounds.status import OPTIMAL
-from solver.planning.plan import Options, plan
+from solver.planning.options import Options
+from solver.planning.plan import plan
 from tests.dag_graphs import case
 
 CUT = "its limit of 60 s of CPU time"

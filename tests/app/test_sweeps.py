@@ -19,7 +19,8 @@ from app.services.sweeps import views as sweep_views
 from app.services.sweeps.run import run
 from solver.costs import Cluster, network_of
 from solver.models import MODELS
-from solver.planning.plan import Options, plan
+from solver.planning.options import Options
+from solver.planning.plan import plan
 from solver.policies.choice import Choice
 from tests.app.long import sweep
 from tests.app.service import Json, Service, faults, two_layers

@@ -14,7 +14,8 @@ from solver.costs import Cluster, Network, network_of
 from solver.graph import COMPUTE, REDUCE_SCATTER, Graph, build
 from solver.models import MODELS
 from solver.models.parallel import NVLINK
-from solver.planning.plan import Options, plan
+from solver.planning.options import Options
+from solver.planning.plan import plan
 from solver.policies.choice import Choice
 from solver.simulation.contention import without_slowdowns
 from solver.simulation.engine import simulate

@@ -14,7 +14,8 @@ from solver import models
 from solver.chain import chain_of
 from solver.costs import Affine, ChannelCost, Network, alike
 from solver.graph import NETWORK
-from solver.planning.plan import Options, plan
+from solver.planning.options import Options
+from solver.planning.plan import plan
 from solver.planning.result import Plan
 from solver.policies import POLICIES
 from solver.simulation.engine import simulate

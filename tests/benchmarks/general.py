@@ -14,7 +14,8 @@ from itertools import chain
 from pathlib import Path
 
 from solver.bounds.status import OPTIMAL
-from solver.planning.plan import Options, plan
+from solver.planning.options import Options
+from solver.planning.plan import plan
 from solver.planning.progress import PlanProgress
 from solver.planning.result import Plan
 from solver.units import TOLERANCE

@@ -11,7 +11,8 @@ from solver.chain import Chain, chain_of
 from solver.costs import Cluster, Cost, alike, cost_of
 from solver.fusion.general.judge import GraphJudge
 from solver.graph import Graph
-from solver.planning.plan import Options, plan
+from solver.planning.options import Options
+from solver.planning.plan import plan
 from tests.benchmarks.suite import RATES, STARTUPS, WORKERS, graphs
 
 #: Up to so many launches all ways to part the tensors are tried.

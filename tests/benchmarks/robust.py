@@ -10,7 +10,8 @@ from itertools import product
 
 from solver.costs import Cluster, network_of
 from solver.evidence.robustness import Robustness, RobustOptions
-from solver.planning.plan import Options, plan
+from solver.planning.options import Options
+from solver.planning.plan import plan
 from tests.benchmarks.suite import RATES, STARTUPS, WORKERS, graphs
 
 

@@ -21,7 +21,8 @@ from solver.costs import Cluster, Cost, alike, cost_of
 from solver.graph import Graph
 from solver.models import MODELS
 from solver.models.layers import Layer, iteration
-from solver.planning.plan import Options, plan
+from solver.planning.options import Options
+from solver.planning.plan import plan
 from solver.planning.result import Plan
 from solver.policies import POLICIES
 from solver.policies.choice import Choice

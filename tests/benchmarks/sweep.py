@@ -14,7 +14,8 @@ from app.schemas.sweeps import SweepRequest
 from app.services.sweeps.run import run
 from solver.costs import network_of
 from solver.models import MODELS
-from solver.planning.plan import Options, compare, plan
+from solver.planning.options import Options
+from solver.planning.plan import compare, plan
 from solver.prediction.sweep import PLAN
 
 REQUEST = SweepRequest(

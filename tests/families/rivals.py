@@ -5,7 +5,8 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from solver.chain import chain_of
-from solver.planning.plan import Options, plan
+from solver.planning.options import Options
+from solver.planning.plan import plan
 from tests.families import Instance
 from tests.families.grid import lines, optima
 from tests.plain_search import search

@@ -18,7 +18,8 @@ from solver.evidence.doubts import DOUBTS
 from solver.graph import ALL_REDUCE, COMPUTE, Op, build
 from solver.models import MODELS
 from solver.planning.headline import comparison
-from solver.planning.plan import Options, plan
+from solver.planning.options import Options
+from solver.planning.plan import plan
 from solver.policies import POLICIES
 from solver.policies.choice import Choice
 from solver.prediction.sweep import cell_of

@@ -23,7 +23,8 @@ from solver.explanation.explain import explain
 from solver.graph import ALL_GATHER, ALL_REDUCE, COMPUTE, REDUCE_SCATTER, Op, build
 from solver.graph.compact import compact
 from solver.planning.check import InfeasiblePlan, check
-from solver.planning.plan import Options, compare, plan
+from solver.planning.options import Options
+from solver.planning.plan import compare, plan
 from solver.planning.under_contention import as_it_ran, costs_as_they_were
 from solver.policies import POLICIES
 from solver.policies.choice import Choice, candidates

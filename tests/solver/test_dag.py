@@ -16,7 +16,8 @@ from solver.fusion.general.search import decide
 from solver.fusion.search import Allowance, Candidate, SearchOptions
 from solver.graph import ALL_GATHER, ALL_REDUCE, COMPUTE, NETWORK, Op, build
 from solver.planning.check import check
-from solver.planning.plan import Options, plan
+from solver.planning.options import Options
+from solver.planning.plan import plan
 from solver.policies import POLICIES
 from solver.policies.choice import Choice, applies, candidates
 from solver.simulation.engine import costs_of, simulate

@@ -14,7 +14,8 @@ from solver.fusion.layered import FUSIONS
 from solver.graph import ALL_REDUCE, COMPUTE, Graph, Op, build
 from solver.planning.check import InfeasiblePlan, check
 from solver.planning.explicit import ExplicitBucket, ExplicitPart, explicit_launches
-from solver.planning.plan import Options, plan
+from solver.planning.options import Options
+from solver.planning.plan import plan
 from solver.policies import POLICIES
 from solver.policies.choice import Choice
 from solver.schedule import SCHEDULERS

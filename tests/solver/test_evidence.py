@@ -15,7 +15,8 @@ from solver.evidence.evidence import FitError, evidence_of, stated_evidence
 from solver.graph import COMPUTE, NETWORK, Op, RecordedStep, build, with_barrier
 from solver.graph.compact import compact
 from solver.planning.headline import headline
-from solver.planning.plan import Options, plan
+from solver.planning.options import Options
+from solver.planning.plan import plan
 from solver.programs.plan import ProgramOptions
 from solver.programs.plan import plan as plan_program
 from solver.programs.problem import ProgramProblem

@@ -22,7 +22,8 @@ from solver.exports.frameworks.one_size import best_size
 from solver.graph import ALL_REDUCE, BROADCAST, COMPUTE, Op, build
 from solver.models.layers import Layer, iteration
 from solver.planning.explicit import ExplicitBucket, ExplicitPart
-from solver.planning.plan import Options, plan
+from solver.planning.options import Options
+from solver.planning.plan import plan
 from solver.planning.result import SlotRun, SlottedSchedule
 from solver.policies import POLICIES
 from solver.simulation.engine import costs_of, simulate

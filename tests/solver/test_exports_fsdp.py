@@ -17,7 +17,8 @@ from solver.models.layers import Layer
 from solver.models.parallel import fsdp
 from solver.planning.explicit import ExplicitBucket, ExplicitPart
 from solver.planning.headline import headline
-from solver.planning.plan import Options, compare, plan
+from solver.planning.options import Options
+from solver.planning.plan import compare, plan
 from solver.policies import POLICIES
 from solver.sharded.forms import fastest_form, ungated
 from solver.sharded.memory import gathered_in_graph

@@ -6,7 +6,8 @@ import pytest
 
 from solver.chain import chain_of
 from solver.costs import ChannelCost, Cluster, network_of
-from solver.planning.plan import Options, plan
+from solver.planning.options import Options
+from solver.planning.plan import plan
 from tests.families import FAMILIES, SIZES, Instance, drawn, instances, network, small
 from tests.families.files import requests
 from tests.families.grid import lines, on_grid, optima

@@ -19,7 +19,8 @@ from solver.graph import ALL_REDUCE, COMPUTE, Op, build
 from solver.models import MODELS
 from solver.models.layers import Layer, iteration
 from solver.planning.check import check
-from solver.planning.plan import Options, plan
+from solver.planning.options import Options
+from solver.planning.plan import plan
 from solver.simulation.engine import iteration_time
 from solver.simulation.replay import replay
 from solver.units import same, slack

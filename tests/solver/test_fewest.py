@@ -16,7 +16,8 @@ from solver.fusion.chain.judge import ChainJudge
 from solver.fusion.layered import by_lane
 from solver.graph import ALL_REDUCE, COMPUTE, Op, build
 from solver.models import MODELS
-from solver.planning.plan import Options, plan
+from solver.planning.options import Options
+from solver.planning.plan import plan
 from solver.units import same
 from tests.sampling import cases
 from tests.strategies import affine_costs, costs, graphs

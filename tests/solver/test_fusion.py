@@ -16,7 +16,8 @@ from solver.fusion.layered import FUSIONS
 from solver.fusion.search import Allowance, SearchOptions
 from solver.graph import ALL_REDUCE, COMPUTE, Op, build
 from solver.models import MODELS
-from solver.planning.plan import Options, plan
+from solver.planning.options import Options
+from solver.planning.plan import plan
 from solver.schedule.execute import cut_at_releases
 from tests import oracles
 from tests.sampling import cases

@@ -4,7 +4,8 @@ from itertools import product
 
 import pytest
 
-from solver.planning.plan import Options, plan
+from solver.planning.options import Options
+from solver.planning.plan import plan
 from solver.units import TOLERANCE
 from tests.families import FAMILIES, RATES, STARTUPS, Instance, drawn, network, small
 from tests.families.grid import optima

@@ -8,7 +8,8 @@ from solver.costs import alike
 from solver.errors import InvalidPlan
 from solver.graph import ALL_REDUCE, COMPUTE, Op, build
 from solver.planning.explicit import ExplicitBucket, ExplicitPart, deadlock_fault, explicit_launches
-from solver.planning.plan import Options, plan
+from solver.planning.options import Options
+from solver.planning.plan import plan
 from solver.simulation.engine import Deadlock, simulate
 from solver.simulation.replay import replay
 from tests.solver.test_simulate import RING, TWO_CHANNELS, TWO_LAYERS

@@ -16,7 +16,8 @@ from solver.models.layers import Layer, iteration, merge_layers
 from solver.models.parallel import fsdp
 from solver.planning.explicit import ExplicitBucket, ExplicitPart
 from solver.planning.headline import headline
-from solver.planning.plan import Options, plan
+from solver.planning.options import Options
+from solver.planning.plan import plan
 from solver.planning.runtimes import runtime_of
 from solver.policies.choice import Choice
 from solver.policies.ddp import ddp

@@ -25,7 +25,8 @@ from solver.fusion.chain.nested import from_both_ends
 from solver.fusion.search import Allowance, Budget, SearchOptions
 from solver.models import MODELS
 from solver.models.layers import Layer, iteration
-from solver.planning.plan import Options, plan
+from solver.planning.options import Options
+from solver.planning.plan import plan
 from solver.policies import POLICIES
 from solver.policies.choice import Choice, candidates, defaults
 from solver.schedule.execute import cut_at_releases

@@ -10,7 +10,8 @@ from solver.errors import InvalidPlan
 from solver.exports import EXPORTS
 from solver.graph import COMPUTE
 from solver.planning.headline import headline
-from solver.planning.plan import Options, plan
+from solver.planning.options import Options
+from solver.planning.plan import plan
 from solver.policies import POLICIES
 from solver.sharded.units import Form, graph_of_form, units_of
 from solver.simulation.engine import simulate

@@ -8,7 +8,8 @@ from solver.costs import Affine, MeasuredCost, Network, alike
 from solver.errors import InvalidOptions
 from solver.graph import ALL_GATHER, ALL_REDUCE, COMPUTE, Op, build
 from solver.planning.check import check
-from solver.planning.plan import Options, plan
+from solver.planning.options import Options
+from solver.planning.plan import plan
 from solver.policies.choice import Choice
 from tests.sampling import cases
 from tests.solver.test_simulate import RING, TWO_LAYERS

@@ -8,7 +8,8 @@ import pytest
 from solver import watchdog
 from solver.bounds.status import OPTIMAL
 from solver.fusion.search import Allowance, Budget
-from solver.planning.plan import Options, plan
+from solver.planning.options import Options
+from solver.planning.plan import plan
 from solver.programs.plan import ProgramOptions
 from solver.programs.plan import plan as plan_program
 from solver.watchdog import WALL, Watchdog

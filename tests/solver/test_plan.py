@@ -13,7 +13,8 @@ from solver.fusion.layered import FUSIONS
 from solver.graph import ALL_REDUCE, COMPUTE, Op, build
 from solver.limits import MAX_SLOTS
 from solver.planning.check import InfeasiblePlan, check
-from solver.planning.plan import Options, plan
+from solver.planning.options import Options
+from solver.planning.plan import plan
 from solver.policies import POLICIES
 from solver.policies.choice import Choice
 from solver.schedule import SCHEDULERS

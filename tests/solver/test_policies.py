@@ -13,7 +13,8 @@ from solver.chain import chain_of
 from solver.costs import Affine, MeasuredCost, alike
 from solver.graph import ALL_REDUCE, COMPUTE, Op, build, with_barrier
 from solver.limits import MAX_POLICY_LAUNCHES
-from solver.planning.plan import Options, plan
+from solver.planning.options import Options
+from solver.planning.plan import plan
 from solver.policies import POLICIES
 from solver.policies.bytescheduler import tune
 from solver.policies.choice import (

@@ -17,7 +17,8 @@ from solver.graph import ALL_REDUCE, COMPUTE, Op, build
 from solver.limits import MAX_ROBUST_DRAWS
 from solver.models import MODELS
 from solver.planning.check import check
-from solver.planning.plan import Options, plan
+from solver.planning.options import Options
+from solver.planning.plan import plan
 from solver.planning.plan_changes import neighbour
 from solver.policies import POLICIES
 from solver.simulation.engine import launches_under, simulate

@@ -11,7 +11,8 @@ from solver.costs import Affine, Cluster, alike, cost_of, network_of
 from solver.errors import InvalidGraph
 from solver.graph import ALL_GATHER, ALL_REDUCE, COMPUTE, Op, build, with_barrier
 from solver.models.layers import Layer, iteration
-from solver.planning.plan import Options, plan
+from solver.planning.options import Options
+from solver.planning.plan import plan
 from solver.policies import POLICIES
 from solver.prediction.osf import csf, osf, osf_fusion, osf_of
 from solver.prediction.passes import (

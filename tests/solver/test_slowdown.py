@@ -19,7 +19,8 @@ from solver.errors import InvalidCluster
 from solver.graph import ALL_REDUCE, COMPUTE, Op, build, with_barrier
 from solver.models import MODELS
 from solver.planning.check import check
-from solver.planning.plan import Options, plan
+from solver.planning.options import Options
+from solver.planning.plan import plan
 from solver.planning.under_contention import as_it_ran, renumbered
 from solver.policies import POLICIES
 from solver.policies.choice import Choice, candidates

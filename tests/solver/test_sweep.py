@@ -12,7 +12,8 @@ from solver.costs import Cluster, network_of
 from solver.errors import InvalidCluster, InvalidOptions
 from solver.graph import ALL_REDUCE, COMPUTE, Op, build, with_barrier
 from solver.models import MODELS
-from solver.planning.plan import Options, compare, plan
+from solver.planning.options import Options
+from solver.planning.plan import compare, plan
 from solver.policies import POLICIES
 from solver.policies.choice import Choice, bind, resolve
 from solver.prediction.sweep import PLAN, cell_of, fastest_of, sweep

@@ -19,7 +19,8 @@ from solver.graph import COMPUTE, NETWORK, Op, build
 from solver.models.layers import Layer
 from solver.models.parallel import fsdp
 from solver.planning.check import check
-from solver.planning.plan import Options, plan
+from solver.planning.options import Options
+from solver.planning.plan import plan
 from solver.policies import POLICIES
 from solver.policies.choice import Choice, candidates
 from solver.simulation.engine import costs_of, simulate

@@ -20,7 +20,8 @@ from solver.fusion.chain.two_sided.search import bound_and_plan
 from solver.fusion.search import Budget
 from solver.graph import build
 from solver.models import MODELS
-from solver.planning.plan import Options, plan
+from solver.planning.options import Options
+from solver.planning.plan import plan
 from solver.units import slack
 from tests import oracles
 from tests.plain import plain

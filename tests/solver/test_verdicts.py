@@ -19,7 +19,8 @@ from solver.evidence.doubts import DOUBTS, doubted_graph, doubted_network, saved
 from solver.evidence.gain import NOTHING, Gain, gain_over
 from solver.evidence.what_you_run import what_you_run
 from solver.graph import Graph
-from solver.planning.plan import Options, plan
+from solver.planning.options import Options
+from solver.planning.plan import plan
 from solver.simulation.engine import Policy, costs_of, iteration_time
 from solver.simulation.replay import replay
 from tests.hidden_costs import HiddenCase, hidden_case

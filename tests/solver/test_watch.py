@@ -26,7 +26,8 @@ from solver.fusion.search import Budget, SearchOptions
 from solver.graph import ALL_REDUCE, COMPUTE, Op, build
 from solver.models import MODELS
 from solver.planning.check import check
-from solver.planning.plan import Options, plan
+from solver.planning.options import Options
+from solver.planning.plan import plan
 from solver.planning.progress import SEARCH, SLOTS, PlanProgress
 from solver.policies import POLICIES
 from solver.policies.choice import Choice

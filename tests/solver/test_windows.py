@@ -18,7 +18,8 @@ from solver.chain import chain_of
 from solver.costs import Affine, ChannelCost, MeasuredCost, alike
 from solver.graph import ALL_GATHER, ALL_REDUCE, NETWORK, Op, build
 from solver.graph import COMPUTE as OP
-from solver.planning.plan import Options, plan
+from solver.planning.options import Options
+from solver.planning.plan import plan
 from solver.policies import POLICIES
 from solver.simulation.engine import costs_of, simulate
 from solver.simulation.replay import replay

@@ -11,7 +11,8 @@ from solver.models import MODELS
 from solver.models.layers import iteration
 from solver.models.steps import ForwardStep, convolution
 from solver.models.vision import resnet, vgg, vgg_convolutions
-from solver.planning.plan import Options, plan
+from solver.planning.options import Options
+from solver.planning.plan import plan
 from solver.policies import POLICIES
 from solver.policies.choice import Choice
 from solver.prediction.osf import csf, osf_fusion

@@ -9,7 +9,8 @@ from solver.models.layers import iteration
 from solver.models.steps import ForwardStep
 from solver.models.translation import SENTENCE, seq2seq_steps, transformer_steps
 from solver.models.vision import vgg
-from solver.planning.plan import Options, plan
+from solver.planning.options import Options
+from solver.planning.plan import plan
 from solver.policies import POLICIES
 from solver.policies.horovod import horovod
 from solver.simulation.engine import Policy, simulate
