@@ -1,6 +1,6 @@
 """The search: list rules forwards and backwards, then annealing from the best of them."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from math import inf
 
 from solver.programs.policies.in_order import least_order
@@ -124,26 +124,24 @@ class ProgramSearch:
     def begin(self, programs: Iterable[Program]) -> None:
         """Begin with programs, and with lists: a first answer in a small part of the time."""
         programs = tuple(programs)
-        self._find_safe_order(programs)
+        limited = self.flat.problem.limits.memory_bytes is not None
+        for order in self._orders(programs) if limited else ():
+            if self._is_safe(order):
+                break
         self._follow(programs)
         self._list()
 
-    def _find_safe_order(self, programs: Iterable[Program]) -> None:
-        """Look for an order of all ops, one after another, that keeps the limit.
+    def _orders(self, programs: Iterable[Program]) -> Iterator[list[int]]:
+        """Yield orders of all ops, one after another, of which one may keep the limit.
 
-        That of the graph, those of the programs, or one of little memory.
+        That of the graph, those of the programs, or ones of little memory.
         """
-        problem, flat = self.flat.problem, self.flat
-        if problem.limits.memory_bytes is None:
-            return
-        orders = [list(least_order(problem)), *(_order_of(each) for each in programs)]
-        for order in orders:
-            if self._is_safe(order):
-                return
-        self._is_safe(_order_of(least_memory(problem))) or (
-            (found := least_memory_within(problem, flat.memory)) is not None
-            and self._is_safe(_order_of(found))
-        )
+        problem = self.flat.problem
+        yield list(least_order(problem))
+        yield from map(_order_of, programs)
+        yield _order_of(least_memory(problem))
+        if (found := least_memory_within(problem, self.flat.memory)) is not None:
+            yield _order_of(found)
 
     def _is_safe(self, order: list[int]) -> bool:
         """Take a safe order where it is one, and begin with it; tell whether it is."""
@@ -192,9 +190,10 @@ class ProgramSearch:
         if share < _ALONE:
             self._anneal(self.starts[0][2], seed * _SEEDS, changes, bound, watchdog)
             return
-        if self.repair is not None:
-            self._relax(seed * _SEEDS, int(changes * _RELAXED), bound, watchdog)
-            changes -= int(changes * _RELAXED)
+        if self.repair is not None and self.fastest.excess:
+            relaxed = int(changes * _RELAXED)
+            self._relax(seed * _SEEDS, relaxed, bound, watchdog)
+            changes -= relaxed
         firsts = [first for _, _, first in self.starts]
         ends = [
             self._anneal(first, seed * _SEEDS, int(changes * _TRIAL), bound, watchdog)
@@ -206,11 +205,10 @@ class ProgramSearch:
 
     def _relax(self, seed: int, changes: int, bound: float, watchdog: Watchdog) -> None:
         """Search the fastest start on as if memory had no limit, and repair what that comes to."""
-        if self.fastest.excess:
-            end = self._anneal(self.fastest, seed, changes, bound, watchdog, pressure=0.0)
-            draft = ProgramDraft(self.flat)
-            draft.adopt(end)
-            self.start_at(draft)
+        end = self._anneal(self.fastest, seed, changes, bound, watchdog, pressure=0.0)
+        draft = ProgramDraft(self.flat)
+        draft.adopt(end)
+        self.start_at(draft)
 
     def _list(self) -> None:
         """Make lists: windows, from the start and the end, of single collectives and of buckets."""
