@@ -1,11 +1,10 @@
 """How a program runs on the streams and channels of a rank, and how much memory it takes."""
 
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple
 
-from solver.graph import COMPUTE as COMPUTE_KIND
-from solver.graph import Graph
-from solver.graph.links import Positions
+from solver.programs.machine import Machine
 from solver.programs.problem import TO_WAIT, ProgramProblem, copies_of, launch_time
 from solver.programs.program import COMPUTE, LAUNCH, PACK, UNPACK, WAIT, Program
 
@@ -86,106 +85,14 @@ def execute(problem: ProgramProblem, program: Program) -> ProgramRun:
     -----
     O(steps + edges + buffers log buffers).
     """
-    machine = _Machine(problem, program)
-    spans = [machine.take(do, what) for do, what in program.steps]
+    machine = Machine(
+        problem, program, 0.0, problem.graph.durations, partial(launch_time, problem), max
+    )
+    spans = [HostSpan(*machine.take(do, what)) for do, what in program.steps]
     time = max((span.end for span in spans), default=0.0)
     holdings = _holdings(problem, program, spans, time)
     profile, peak, at = _profile(holdings)
     return ProgramRun(time, tuple(spans), holdings, profile, peak, at)
-
-
-class _Machine:
-    """The streams and channels of a rank, and when they are free."""
-
-    def __init__(self, problem: ProgramProblem, program: Program) -> None:
-        graph = problem.graph
-        self.problem, self.graph, self.buckets = problem, graph, program.buckets
-        self.streams = streams_of(graph)
-        self.homes = [home_of(graph, self.streams, members) for members in program.buckets]
-        self.stream_at: dict[int, float] = {}
-        self.channel_at: dict[str, float] = {}
-        self.ended = [0.0] * len(graph.ops)
-        self.launched = [0.0] * len(program.buckets)
-
-    def take(self, do: str, what: int) -> HostSpan:
-        """Run a step."""
-        if do == COMPUTE:
-            return self._compute(what)
-        if do == LAUNCH:
-            return self._launch(what)
-        if do == WAIT:
-            return self._wait(what)
-        copies = copies_of(self.problem, self.buckets[what])
-        if do == PACK:
-            return self._copy(what, self._inputs(what), copies.pack_us)
-        span = self._copy(what, 0.0, copies.unpack_us)
-        for i in self.buckets[what]:
-            self.ended[i] = span.end
-        return span
-
-    def _inputs(self, b: int) -> float:
-        """Return when all that a bucket sends is written."""
-        before = (self.ended[j] for i in self.buckets[b] for j in self.graph.preds[i])
-        return max(before, default=0.0)
-
-    def _near(self, b: int, links: Positions) -> list[int]:
-        """Return the home of a bucket and the streams that its members are linked to."""
-        found = (self.streams[j] for i in self.buckets[b] for j in links[i])
-        return [self.homes[b], *(stream for stream in found if stream >= 0)]
-
-    def _compute(self, i: int) -> HostSpan:
-        on = self.streams[i]
-        before = (self.ended[j] for j in self.graph.preds[i])
-        start = max([self.stream_at.get(on, 0.0), *before])
-        self.stream_at[on] = self.ended[i] = start + self.graph.durations[i]
-        return HostSpan(start, self.ended[i])
-
-    def _copy(self, b: int, earliest: float, time: float) -> HostSpan:
-        home = self.homes[b]
-        start = max(self.stream_at.get(home, 0.0), earliest)
-        self.stream_at[home] = start + time
-        return HostSpan(start, start + time)
-
-    def _launch(self, b: int) -> HostSpan:
-        members = self.buckets[b]
-        channel = self.graph.ops[members[0]].channel
-        streams = (self.stream_at.get(on, 0.0) for on in self._near(b, self.graph.preds))
-        start = max([self.channel_at.get(channel, 0.0), self._inputs(b), *streams])
-        end = start + launch_time(self.problem, members)
-        self.channel_at[channel] = self.launched[b] = end
-        return HostSpan(start, end)
-
-    def _wait(self, b: int) -> HostSpan:
-        end = self.launched[b]
-        begin = self.stream_at.get(self.homes[b], 0.0)
-        for on in self._near(b, self.graph.succs):
-            self.stream_at[on] = max(self.stream_at.get(on, 0.0), end)
-        for i in self.buckets[b]:
-            self.ended[i] = end
-        return HostSpan(begin, max(begin, end))
-
-
-def streams_of(graph: Graph) -> list[int]:
-    """Return the stream of each op by number; an op without has its own, a collective has -1."""
-    names: dict[str, int] = {}
-    numbers = []
-    for i, op in enumerate(graph.ops):
-        if op.kind != COMPUTE_KIND:
-            numbers.append(-1)
-        elif op.stream is None:
-            numbers.append(len(graph.ops) + i)
-        else:
-            numbers.append(names.setdefault(op.stream, len(names)))
-    return numbers
-
-
-def home_of(graph: Graph, streams: list[int], members: tuple[int, ...]) -> int:
-    """Return the stream on which a bucket is packed and unpacked."""
-    for links in (graph.succs, graph.preds):
-        near = [j for i in members for j in links[i] if streams[j] >= 0]
-        if near:
-            return streams[min(near)]
-    return next(stream for stream in streams if stream >= 0)
 
 
 def _holdings(

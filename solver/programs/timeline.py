@@ -5,7 +5,8 @@ from heapq import heappop, heappush
 from typing import Any, NamedTuple
 
 from solver.graph import COMPUTE as COMPUTE_KIND
-from solver.programs.execute import ProgramRun, bucket_id, home_of, streams_of
+from solver.programs.execute import ProgramRun, bucket_id
+from solver.programs.machine import home_of, streams_of
 from solver.programs.problem import ProgramProblem
 from solver.programs.program import COMPUTE, LAUNCH, WAIT, Program
 from solver.simulation.timeline import Event, name_event, span_event

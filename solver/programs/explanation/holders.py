@@ -4,7 +4,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from solver.programs.execute import ProgramRun, home_of, streams_of
+from solver.programs.execute import ProgramRun
+from solver.programs.machine import home_of, streams_of
 from solver.programs.problem import ProgramProblem, copies_of
 from solver.programs.program import COMPUTE, LAUNCH, PACK, WAIT, Program
 
