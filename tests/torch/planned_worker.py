@@ -21,7 +21,7 @@ from torch.nn.parallel import DistributedDataParallel
 from torch.optim.swa_utils import AveragedModel
 from torch.utils.checkpoint import checkpoint
 
-from interlace_client.torch import PlanAdvice, PlannedDDP, Trial, UnusablePlan
+from interlace_client.torch import PlanAdvice, PlannedDDP, Trial, UnusablePlan, measure_window
 from interlace_client.torch.drift.replanning import written
 from tests.torch.networks import Tied, words
 from tests.torch.planned_pair import (
@@ -791,6 +791,38 @@ def trials_that_end(folder: Path, rank: int) -> None:
     pair.compare()
 
 
+def windows(folder: Path, rank: int) -> None:
+    """The run trains on as it did, in the window that is fast on all ranks."""
+    pair = Pair(rank)
+    now, step = 0.0, 0
+    pace_us = {1: 1.2, 2: 1.0 + rank, 4: 1.1}
+
+    def trained() -> None:
+        nonlocal now, step
+        pair.train((step,))
+        now, step = now + pace_us[pair.ours.window], step + 1
+
+    found = measure_window(pair.ours, trained, clock=lambda: now)
+    assert step == 30
+    assert found.median_us == pytest.approx({1: 1.2e6, 2: 2e6, 4: 1.1e6})
+    assert found.window == pair.ours.window == 4
+    pair.train(range(30, 33))
+    trial = Trial(pair.ours, advice_on(pair.ours))
+    refused(ValueError, "measure the window before", lambda: measure_window(pair.ours, trained))
+    for each in range(33, 75):
+        pair.backward(each)
+        pair.step()
+    assert trial.outcome is not None
+    assert [arm.name for arm in trial.outcome.arms[2:]] == [
+        "The plan with 4 launches at once",
+        "The plan",
+    ]
+    pair.compare()
+    pair.ours.hand_over()
+    refused(ValueError, "DistributedDataParallel sends", lambda: measure_window(pair.ours, trained))
+    pair.ours.detach()
+
+
 def advice_on(model: PlannedDDP) -> PlanAdvice:
     """Advise what is dealt, with a best cap of DistributedDataParallel that is not its default."""
     sizes = {name: p.numel() * p.element_size() for name, p in model.module.named_parameters()}
@@ -1010,6 +1042,7 @@ SCENARIOS = {
         steps_that_cannot_be_cut,
         another_plan,
         trials,
+        windows,
         trials_that_end,
         several_types,
         a_group_of_its_own,

@@ -86,8 +86,8 @@ class PlannedDDP(nn.Module):
     between_steps
         Called before the first forward pass of each step but the first, outside of all passes;
         :meth:`install`, :meth:`hand_over` and :meth:`detach` make it None.
-    optimizers
-        As given.
+    optimizers, window
+        As given; the window as it was changed since.
 
     Raises
     ------
@@ -130,7 +130,7 @@ class PlannedDDP(nn.Module):
         self.ranks = dist.get_world_size(process_group) if transport is None else 1
         self._timeout = timeout
         self._transport = transport or PrivateGroup(process_group, window=window, timeout=timeout)
-        self._transports = {window: self._transport}
+        self.window, self._transports = window, {window: self._transport}
         self._buffers_of = (
             BufferCopies(module, process_group, timeout)
             if transport is None and broadcast_buffers and shared_buffers(module)
@@ -268,7 +268,8 @@ class PlannedDDP(nn.Module):
         if window is not None and window not in self._transports:
             own = PrivateGroup(self.process_group, window=window, timeout=self._timeout)
             self._transports[window] = own
-        self._transport = self._transport if window is None else self._transports[window]
+        self.window = self.window if window is None else window
+        self._transport = self._transports[self.window]
         self._use(read)
         self.barrier = self.barrier if barrier is None else barrier
         if not self.is_planned:
