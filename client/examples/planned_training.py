@@ -117,8 +117,8 @@ def train(given: argparse.Namespace, device: str) -> None:
     overlap = measure_overlap(net, lambda: loss_of(net, batch).backward())
     optimizer.zero_grad()
     model = PlannedDDP(net, optimizer)  # for now the buckets of DistributedDataParallel
-    say(measure_window(model, lambda: train_step(model, optimizer, batch)).sentence)
     say(f"{timed(model, optimizer, batch, given.steps):.1f} ms a step before")
+    say(measure_window(model, lambda: train_step(model, optimizer, batch)).sentence)
     tried(model, optimizer, batch, overlap, given)
     by = "by the plan" if model.is_planned else "in DistributedDataParallel"
     say(f"{timed(model, optimizer, batch, given.steps):.1f} ms a step {by}")
