@@ -72,6 +72,8 @@ class Steering:
     predicted_us
         What a step should take under the plan in use [us], such as ``advice.plan_us``, for the
         history; a service finds it out by itself.
+    trial
+        What a trial before it came to, for the history: ``trial.outcome.report()``.
     clock
         Tells the time [us].
 
@@ -101,6 +103,7 @@ class Steering:
         threshold: float = 0.05,
         margin: float = 0.02,
         predicted_us: float | None = None,
+        trial: Mapping[str, Any] | None = None,
         clock: Callable[[], float] = host_clock,
     ) -> None:
         sizes = {
@@ -139,6 +142,8 @@ class Steering:
         plan = written(planned.plan, sizes)
         begin = "the run begins"
         self._note(Taken(0, START, begin, plan, predicted_us, graph, cluster, planned.barrier))
+        if trial is not None:
+            self._telling.tell(lambda history: history.tried(trial))
         planned.observer = self._recorder
         atexit.register(self.close)
 
