@@ -132,6 +132,10 @@ class Steering:
                 workers,
                 planned.ranks,
             )
+        if planned.window > 1:
+            _logger.warning(
+                "%d launches under way at once: what each takes is rough.", planned.window
+            )
         self._telling = HistoryWriter(history_at(history) if is_first else None)
         self._recorder = Recorder(check_every, self._stepped, clock)
         self._asked: Callable[[], Rows] | None = None
