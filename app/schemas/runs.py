@@ -7,7 +7,13 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from app.limits import MAX_NAME_CHARACTERS, MAX_REPORTED_STEPS, MAX_RUN_PLANS, MAX_STEP
+from app.limits import (
+    MAX_NAME_CHARACTERS,
+    MAX_REPORTED_STEPS,
+    MAX_RUN_ARMS,
+    MAX_RUN_PLANS,
+    MAX_STEP,
+)
 from app.schemas.base import PLAIN, AnswerModel, Name, RequestModel, ShownAs
 from app.schemas.graphs import ClusterRequest, GraphBody
 from app.schemas.schedules import PlanBody
@@ -18,8 +24,6 @@ from solver.limits import MAX_DURATION_US, MIN_TIME_US
 
 #: Why the first plan of a run was taken.
 START = "start"
-#: The most that a trial tries.
-MAX_RUN_ARMS = 16
 
 
 Text = Annotated[str, Field(max_length=MAX_NAME_CHARACTERS, pattern=PLAIN)]

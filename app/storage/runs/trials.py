@@ -6,7 +6,7 @@ from sqlalchemy import Connection, insert, select
 
 from app.codes import ServiceFaultCode
 from app.errors import InvalidRequest
-from app.limits import MAX_RUN_PLANS
+from app.limits import MAX_RUN_TRIALS
 from app.schemas.runs import RunTrial, RunTrialBody
 from app.storage import audit
 from app.storage.clock import now
@@ -36,8 +36,8 @@ def report(store: Store, run_id: str, trial: RunTrialBody) -> RunTrial:
             detail = f"Another trial was reported before step {trial.before_step:,}."
             fault = Fault("/before_step", ServiceFaultCode.STEP_REPORTED, detail)
             raise InvalidRequest([fault])
-        if len(known) == MAX_RUN_PLANS:
-            detail = f"The run has {MAX_RUN_PLANS:,} trials, the most that one may have."
+        if len(known) == MAX_RUN_TRIALS:
+            detail = f"The run has {MAX_RUN_TRIALS:,} trials, the most that one may have."
             raise InvalidRequest([Fault("", FaultCode.OUT_OF_RANGE, detail)])
         change(connection, run)
         text, moment = trial.model_dump_json(), now()
