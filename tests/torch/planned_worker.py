@@ -799,7 +799,7 @@ def windows(folder: Path, rank: int) -> None:
 
     def trained() -> None:
         nonlocal now, step
-        pair.train((step,))
+        pair.train(range(step, step + 1))
         now, step = now + pace_us[pair.ours.window], step + 1
 
     found = measure_window(pair.ours, trained, clock=lambda: now)
