@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping, Sequence
 from heapq import heapify, heappop, heappush
 
-from solver.graph.links import Positions
+from solver.graph.links import Positions, turned
 
 
 def order_nodes(preds: Sequence[Sequence[int]]) -> tuple[Positions, list[int]]:
@@ -11,12 +11,10 @@ def order_nodes(preds: Sequence[Sequence[int]]) -> tuple[Positions, list[int]]:
 
     Positions on or behind a cycle are missing from the order. O(edges + nodes log nodes).
     """
-    succs: list[list[int]] = [[] for _ in preds]
-    for i, above in enumerate(preds):
-        for j in above:
-            succs[j].append(i)
+    places = list(range(len(preds)))
+    succs = turned(preds, places)
     waiting = [len(above) for above in preds]
-    ready = [i for i, count in enumerate(waiting) if not count]
+    ready = [i for i in places if not waiting[i]]
     heapify(ready)
     order = []
     while ready:
@@ -26,7 +24,7 @@ def order_nodes(preds: Sequence[Sequence[int]]) -> tuple[Positions, list[int]]:
             waiting[j] -= 1
             if not waiting[j]:
                 heappush(ready, j)
-    return tuple(map(tuple, succs)), order
+    return succs, order
 
 
 def contract(
