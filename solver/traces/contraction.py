@@ -51,15 +51,25 @@ def contract(
             needed[i] = True
             for j in preds[i]:
                 needed[j] = True
-    stands: dict[int, tuple[int, ...]] = {}
+    # what each node stands for: itself, those that it was left out for, or nothing yet
+    stands: list[int | tuple[int, ...]] = [()] * len(preds)
     above_of: dict[int, tuple[int, ...]] = {}
     for i in order:
         if not needed[i]:
             continue
-        above = tuple(dict.fromkeys(k for j in preds[i] for k in stands[j]))
+        above = _joined([stands[j] for j in preds[i]])
         if i in stays or len(above) > 1:
             above_of[i] = above
-            stands[i] = (i,)
+            stands[i] = i
         else:
             stands[i] = above
     return above_of
+
+
+def _joined(stands: Sequence[int | tuple[int, ...]]) -> tuple[int, ...]:
+    """Return what nodes stand for in all, without repeats."""
+    if len(stands) == 1:
+        (one,) = stands
+        return (one,) if isinstance(one, int) else one
+    every = (k for one in stands for k in ((one,) if isinstance(one, int) else one))
+    return tuple(dict.fromkeys(every))

@@ -117,7 +117,9 @@ def _layer(
     name = numbered(written if isinstance(written, str) and written else f"layer{number}", seen)
     forward, backward, sent = (
         amount * scale
-        for amount, scale in zip((fields.forward, fields.backward, fields.sent), scales, strict=True)
+        for amount, scale in zip(
+            (fields.forward, fields.backward, fields.sent), scales, strict=True
+        )
     )
     size = round(sent)
     return Layer(name, forward, backward, ((name, size),) if size else ())
@@ -180,9 +182,7 @@ def _fields(layer: Any) -> _LayerFields | None:
     return _LayerFields(*map(layer.get, amounts), beside)
 
 
-def _faults(
-    units: Mapping[str, Any], layers: Mapping[str, _LayerFields | None]
-) -> Iterator[Fault]:
+def _faults(units: Mapping[str, Any], layers: Mapping[str, _LayerFields | None]) -> Iterator[Fault]:
     for name, known in _UNITS:
         unit = units.get(name)
         if not isinstance(unit, str) or unit not in known:
