@@ -176,10 +176,16 @@ def _fields(layer: Any) -> _LayerFields | None:
     """Return an object of JSON as a layer's fields; None of what is no object."""
     if not isinstance(layer, dict):
         return None
-    *amounts, _ = _LayerFields.__struct_encode_fields__
     extras = layer.get("extras")
     beside = _LayerExtras(extras.get("name")) if isinstance(extras, dict) else None
-    return _LayerFields(*map(layer.get, amounts), beside)
+    return _LayerFields(
+        layer.get(_FORWARD),
+        layer.get(_BACKWARD),
+        layer.get(_SENT),
+        layer.get(_INPUTS),
+        layer.get(_OUTPUTS),
+        beside,
+    )
 
 
 def _faults(units: Mapping[str, Any], layers: Mapping[str, _LayerFields | None]) -> Iterator[Fault]:
