@@ -2,7 +2,7 @@ cimport cython
 from solver.programs.search.changes cimport UndoableDraft
 from solver.programs.search.draft cimport ProgramDraft
 
-cdef class RunState:
+cdef class DraftState:
     cdef int[::1] waited, left, queued, begun, ended
     cdef double[::1] free_at
     cdef int asked_count, oldest, settled, early_count, peak_at
@@ -18,7 +18,7 @@ cdef class ResumedDraft(UndoableDraft):
     cdef ProgramDraft before
 
     cpdef void execute_whole(self)
-    @cython.locals(first=int, s=int, state=RunState)
+    @cython.locals(first=int, s=int, state=DraftState)
     cpdef double execute_changed(self, double most)
     cpdef void settle(self)
     @cython.locals(k=int, item=int, before=ProgramDraft)

@@ -11,7 +11,7 @@ from solver.programs.search.flat import Flat
 _STATES = 32
 
 
-class RunState:
+class DraftState:
     """What a draft's run has come to at one place."""
 
     def __init__(self, flat: Flat) -> None:
@@ -78,7 +78,7 @@ class ResumedDraft(UndoableDraft):
         super().__init__(flat)
         items = flat.ops + 2 * flat.collectives
         self.stride = max(least_stride, items // _STATES)
-        self.states = [RunState(flat) for _ in range(items // self.stride + 1)]
+        self.states = [DraftState(flat) for _ in range(items // self.stride + 1)]
         self.kept = self.ran_from = 0
         self.before = ProgramDraft(flat)
 
