@@ -22,7 +22,12 @@ def proof(tmp_path_factory):
     """What the command writes, and how it ended."""
     folder = tmp_path_factory.mktemp("proof")
     command = [sys.executable, "-m", "interlace_client.torch.proof", "--short", "--device", "cpu"]
-    command += ["--limit-s", "86400", "--out", str(folder)]  # a watchdog of pytest's ends what hangs
+    command += [
+        "--limit-s",
+        "86400",
+        "--out",
+        str(folder),
+    ]  # a watchdog of pytest's ends what hangs
     path = os.pathsep.join([str(ROOT / "client"), os.environ.get("PYTHONPATH", "")])
     done = subprocess.run(
         command,

@@ -95,12 +95,7 @@ class Pair:
     ) -> None:
         self.site = site
         shared = {k: v for k, v in options.items() if k not in _OURS}
-        made = []
-        for _ in range(2):
-            torch.manual_seed(site.rank)  # each rank starts from other weights
-            made.append(make().to(site.device))
-            if site.ranks > _ONE_ORDER:
-                round_gradients(made[-1])
+        made = [placed(make, site) for _ in range(2)]
         self.optimizers = [optimizer(each) for each in made]
         ours = compiled(made[0])
         self.ours = PlannedDDP(ours, self.optimizers[0], plan(ours), **options)
@@ -169,11 +164,17 @@ def is_pending(model: Any) -> bool:
     return bool(model._arrivals.waiting)
 
 
-def round_gradients(model: nn.Module) -> None:
-    """Have a model's gradients rounded so that a sum of some of them has no rounding itself."""
-    for p in model.parameters():
+def placed(make: Make, site: Site) -> nn.Module:
+    """Make a model where it is trained, with other weights on each rank.
+
+    Of more than two ranks gradients are rounded, so that their sum has no rounding itself.
+    """
+    torch.manual_seed(site.rank)
+    model = make().to(site.device)
+    for p in model.parameters() if site.ranks > _ONE_ORDER else ():
         if p.requires_grad:
             p.register_hook(_on_grid)
+    return model
 
 
 def _on_grid(gradient: torch.Tensor) -> torch.Tensor:

@@ -13,6 +13,7 @@
 ``buffer_copies``      buffers that are the first rank's
 ``wrapping``           which modules are taken, and who may not wrap the run
 ``ranks``              what all ranks must have alike
+``streams``            the order of what happens on several streams of a GPU
 =====================  ============================================================
 """
 

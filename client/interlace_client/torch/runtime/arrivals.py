@@ -10,6 +10,7 @@ from torch import nn
 
 from interlace_client.torch.runtime.pending import class_in_waiting
 from interlace_client.torch.runtime.reduction import Reduction
+from interlace_client.torch.runtime.streams import flags_on, read_flags
 from interlace_client.torch.runtime.updates import Options, Pieces
 from interlace_client.torch.transport import Work
 
@@ -53,6 +54,9 @@ class Arrivals:
 
     def use(self, reduction: Reduction) -> None:
         """Take a plan's reduction, when nothing is on its way."""
+        before: Reduction | None = getattr(self, "reduction", None)
+        for each in before.streams if before else ():
+            each.finish()
         self.reduction = reduction
         self._is_there = [True] * len(reduction.members)
         self._updates: list[list[tuple[Pieces, Options]]] = [[] for _ in reduction.members]
@@ -79,10 +83,10 @@ class Arrivals:
 
     def end_unused(self) -> None:
         """End a pass that may have left parameters out: zeros for them, and which they were."""
-        bitmap = [float(id(p) in self.used) for p in self._parameters]
+        bitmap = [id(p) in self.used for p in self._parameters]
         for bucket in self.reduction.leave_out():
             self.fill(bucket)
-        flags = torch.tensor(bitmap, device=self._parameters[0].device)
+        flags = flags_on(self._parameters[0].device, bitmap)
         self._used_by_any = flags, self.reduction.transport.start(flags)
 
     def update_later(self, pieces: Pieces, options: Options) -> None:
@@ -176,15 +180,16 @@ class Arrivals:
             kept = [self._before.get(id(p)) is not None for p in members]
             gradients = [v if u or k else None for v, u, k in zip(views, used, kept)]
             _update(bucket, updates, members, gradients)
+        for each in reduction.streams:
+            each.after_arrival()
 
     def _used_of(self, members: Sequence[nn.Parameter]) -> list[bool]:
         """Tell of each parameter whether a rank has used it."""
-        if self._used_by_any is None:
-            return [True] * len(members)
+        if self._used_by_any is None or all(id(p) in self.used for p in members):
+            return [True] * len(members)  # nothing to ask the other ranks, who may be late
         if self._are_used is None:
-            flags, work = self._used_by_any
-            work.wait()
-            self._are_used = {id(p) for p, n in zip(self._parameters, flags.tolist()) if n}
+            used = read_flags(*self._used_by_any)
+            self._are_used = {id(p) for p, is_used in zip(self._parameters, used) if is_used}
         return [id(p) in self._are_used for p in members]
 
     def _await_gradient(self, _: torch.Tensor) -> None:

@@ -19,6 +19,7 @@ from interlace_client.torch.runtime.guards import guard, is_guarded
 from interlace_client.torch.runtime.ranks import agreed_plan, take_from_first
 from interlace_client.torch.runtime.reduction import Observer, Reduction
 from interlace_client.torch.runtime.steps import BucketUpdates, warn_of_optimizers
+from interlace_client.torch.runtime.streams import refuse_capture
 from interlace_client.torch.runtime.wrapping import (
     UNWRAPPED,
     known_parameters,
@@ -227,6 +228,7 @@ class PlannedDDP(nn.Module):
     def forward(self, *inputs: Any, **kwargs: Any) -> Any:
         """Call the module; each parameter waits for its own bucket."""
         refuse_wrapper()
+        refuse_capture()
         if self._is_stepped and self.between_steps and torch.is_grad_enabled():
             self._is_stepped = False
             self.between_steps()
@@ -384,6 +386,7 @@ class PlannedDDP(nn.Module):
         if not self._is_syncing:
             return
         if not arrivals.reduction.ready:
+            refuse_capture()
             arrivals.begin()
             if self._find_unused:
                 torch.autograd.Variable._execution_engine.queue_callback(arrivals.end_unused)

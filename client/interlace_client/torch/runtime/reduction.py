@@ -10,6 +10,7 @@ from torch import nn
 
 from interlace_client.torch.plans import BucketPlan, some
 from interlace_client.torch.runtime.buffers import FlatBucket
+from interlace_client.torch.runtime.streams import streams_of
 from interlace_client.torch.transport import Transport, Work
 
 
@@ -50,6 +51,8 @@ class Reduction:
     ----------
     transport
         What sums.
+    streams
+        The order of what happens on several streams, for each GPU.
     ready
         Ids of the parameters that are ready in this pass.
     is_launched
@@ -75,6 +78,7 @@ class Reduction:
         }
         self._names = {id(parameters[n]): n for b in plan.buckets for n in b.parameters}
         self.transport = transport
+        self.streams = streams_of(parameters.values(), len(self.members))
         self._share = share
         self._pieces = [list(self.flats[x.bucket].pieces(x.offset, x.bytes)) for x in plan.launches]
         self._last = {x.bucket: k for k, x in enumerate(plan.launches)}
@@ -117,6 +121,8 @@ class Reduction:
         if self.observer:
             self.observer.ready(self._names[key])
         bucket = self.homes[key]
+        for each in self.streams:
+            each.take(bucket)
         self._missing[bucket] -= 1
         return None if self._missing[bucket] else bucket
 
@@ -136,6 +142,8 @@ class Reduction:
             When one is sparse.
         """
         full, flat = [], self.flats[bucket]
+        for each in self.streams:
+            each.before_packing(bucket, [p.grad for p in self.members[bucket]])
         for p, view in zip(self.members[bucket], flat.views):
             gradient = p.grad
             if gradient is None:
@@ -148,6 +156,8 @@ class Reduction:
         if full:  # one call for all: most are small, and calls cost more than they copy
             torch._foreach_copy_(*map(list, zip(*full)))
         flat.scale(self._share)
+        for each in self.streams:
+            each.after_packing(bucket)
         self._is_packed[bucket] = True
 
     def wait_launched(self) -> None:
@@ -194,6 +204,8 @@ class Reduction:
         """Start every launch whose turn has come and whose bucket is packed."""
         launches = self.plan.launches
         while self._next < len(launches) and self._is_packed[launches[self._next].bucket]:
+            for each in self.streams:
+                each.before_launch(launches[self._next].bucket)
             works = [self.transport.start(piece) for piece in self._pieces[self._next]]
             self._works[launches[self._next].bucket] += works
             if self.observer:

@@ -24,6 +24,7 @@ from interlace_client.torch.proof.pair import (
     dealt,
     is_pending,
     momentum,
+    placed,
     same,
 )
 from interlace_client.torch.proof.site import Site
@@ -168,8 +169,7 @@ def checkpoints(site: Site) -> None:
         pair = Pair(site, lambda: Checkpointed(use_reentrant=use_reentrant))  # noqa: B023
         pair.train(range(5))
     # DistributedDataParallel refuses these two together
-    torch.manual_seed(site.rank)
-    model = Checkpointed(use_reentrant=True).to(site.device)
+    model = placed(lambda: Checkpointed(use_reentrant=True), site)
     optimizer = momentum(model)
     pair = Pair(site, lambda: Checkpointed(use_reentrant=False))
     pair.both[0] = PlannedDDP(model, optimizer, dealt(model), find_unused_parameters=True)
