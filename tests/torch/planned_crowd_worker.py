@@ -114,9 +114,9 @@ def trained(model: nn.Module, **options: Any) -> tuple[PlannedDDP, torch.optim.O
 def one_rank_stops(folder: Path, rank: int) -> None:
     planned, _ = trained(of_linears(), timeout=timedelta(hours=1))
     planned.drain()
-    group: Any = planned._transport
-    assert group._group.options._timeout == timedelta(hours=1)
-    group._group._set_default_timeout(timedelta(seconds=2))  # trained in peace
+    transport: Any = planned._transport
+    assert transport.group.options._timeout == timedelta(hours=1)
+    transport.group._set_default_timeout(timedelta(seconds=2))  # trained in peace
     if rank != 1:
         square(planned, Sample(2, rank)).backward()
         with pytest.raises(RuntimeError, match=r"'b\d' was not summed: a rank has left, or"):

@@ -10,6 +10,8 @@ import pytest
 import torch
 import torch.distributed as dist
 from torch import nn
+from torch.distributed.algorithms import Join
+from torch.distributed.algorithms.ddp_comm_hooks import default_hooks
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import fully_shard
 from torch.nn.parallel import DistributedDataParallel
@@ -189,7 +191,8 @@ def wrappers(folder: Path, rank: int) -> None:
     )
     refused(TypeError, "PlannedDDP at '0' sends", lambda: PlannedDDP(nn.Sequential(planned)))
     refused(TypeError, r"Compile the model before it is wrapped", planned.compile)
-    refused(NotImplementedError, "in their own type", planned.register_comm_hook)
+    other = lambda: planned.register_comm_hook(None, print)
+    refused(NotImplementedError, "print would send other bytes than planned", other)
 
 
 def sharded_parameters(folder: Path, rank: int) -> None:
@@ -236,6 +239,62 @@ def ignored_parameters(folder: Path, rank: int) -> None:
     assert torch.equal(own, states[0]["0.bias"]) == (rank == 0)
 
 
+def hooks(folder: Path, rank: int) -> None:
+    planned = PlannedDDP(of_linears(), ())
+    fp16 = default_hooks.fp16_compress_hook
+    group = dist.new_group([0, 1])
+    refused(ValueError, "another process group", lambda: planned.register_comm_hook(group, fp16))
+    mine = default_hooks.bf16_compress_hook if rank else fp16
+    there = r"Ranks \[1\] have another plan than rank 0"
+    refused(RuntimeError, there, lambda: planned.register_comm_hook(None, mine))
+    planned.register_comm_hook(dist.group.WORLD, fp16)
+    again = lambda: planned.register_comm_hook(None, fp16)
+    refused(RuntimeError, "registered already", again)
+
+
+def hooks_in_both(folder: Path, rank: int) -> None:
+    """A hook goes with the gradients when DistributedDataParallel takes them over."""
+    pair = Pair(at(folder, rank))
+    bf16 = default_hooks.bf16_compress_hook
+    pair.ours.register_comm_hook(None, bf16)
+    pair.theirs.register_comm_hook(None, lambda state, bucket: bf16(state, bucket))  # noqa: PLW0108
+    for take in (lambda m: m.hand_over(), lambda m: m.install(dealt(m.module, 2))):
+        pair.train(range(3))
+        take(pair.ours)
+    pair.train(range(3, 5))
+
+
+def other_collectives(folder: Path, rank: int) -> None:
+    """Made in another order on one rank: found when the step is over."""
+    module = of_linears()
+    optimizer = momentum(module)
+    planned = PlannedDDP(module, optimizer, dealt(module))
+    planned.watch_order()
+    metric = lambda: dist.all_reduce(torch.ones(1), async_op=True)
+
+    def step(k: int, *, is_late: bool) -> None:
+        loss = square(planned, Sample(k, rank))
+        hook = module[1].weight.register_post_accumulate_grad_hook(
+            lambda _: works.append(metric()) if not is_late else None
+        )
+        works: list[Any] = []
+        loss.backward()
+        if is_late:
+            works.append(metric())
+        for work in works:
+            work.wait()
+        hook.remove()
+        optimizer.step()
+
+    step(0, is_late=False)
+    step(1, is_late=rank == 1)
+    refused(
+        RuntimeError,
+        r"Launch 0 of the step comes after 1 collectives of other .* and after 0 on rank 1",
+        lambda: step(2, is_late=False),
+    )
+
+
 def ranks_that_differ(folder: Path, rank: int) -> None:
     model = of_linears()
     there = r"Ranks \[1\] have another plan than rank 0"
@@ -254,6 +313,7 @@ def ranks_that_differ(folder: Path, rank: int) -> None:
 def what_is_refused(folder: Path, rank: int) -> None:
     planned = PlannedDDP(Branches(), ())
     refused(NotImplementedError, "same number of steps on every rank", planned.join)
+    refused(NotImplementedError, "same number of steps on every rank", lambda: Join([planned]))
     taking("a")(planned, Sample(0, rank)).backward()
     message = "4 of 8 parameters got no gradient .*'b.weight'.*find_unused_parameters=True"
     refused(RuntimeError, message, planned.drain)
@@ -280,6 +340,9 @@ SCENARIOS = {
         trials_that_end,
         plans_of_other_models,
         wrappers,
+        hooks,
+        hooks_in_both,
+        other_collectives,
         sharded_parameters,
         ranks_that_differ,
         what_is_refused,

@@ -88,12 +88,12 @@ class _Slow(torch.autograd.Function):
     """Passes numbers on after a long kernel, both ways."""
 
     @staticmethod
-    def forward(ctx: Any, hidden: torch.Tensor) -> torch.Tensor:
+    def forward(_: Any, hidden: torch.Tensor) -> torch.Tensor:
         torch.cuda._sleep(_CYCLES)
         return hidden.clone()
 
     @staticmethod
-    def backward(ctx: Any, *gradients: torch.Tensor) -> torch.Tensor:
+    def backward(_: Any, *gradients: torch.Tensor) -> torch.Tensor:
         torch.cuda._sleep(_CYCLES)
         return gradients[0].clone()
 

@@ -24,7 +24,7 @@ from interlace_client.torch.runtime.planned import PlannedDDP
 _SHARES = (0.5, 1.0)
 #: What a launch costs besides its bytes [us].
 _STARTUP_US = 50.0
-#: Within which a prediction holds on a GPU. On a CPU the time decides nothing: others use its cores.
+#: Within which a prediction holds on a GPU. On a CPU no time decides: others use its cores.
 _WITHIN = 0.1
 #: Steps that do not count, and that do.
 _WARM, _MEASURED = 3, 20

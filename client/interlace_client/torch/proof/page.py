@@ -39,8 +39,10 @@ def written_page(
         f"`{how['command']}`",
         "",
         f"- GPUs: {gpus}; CUDA {machine.cuda or 'none'}, NCCL {machine.nccl or 'none'}",
-        f"- PyTorch {machine.torch}, Python {machine.python}, {machine.system}, "
-        f"{machine.cores} cores",
+        (
+            f"- PyTorch {machine.torch}, Python {machine.python}, {machine.system}, "
+            f"{machine.cores} cores"
+        ),
         "",
         "| part | where | status | passed | failed | skipped | takes |",
         "|---|---|---|---:|---:|---:|---:|",

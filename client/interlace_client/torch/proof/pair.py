@@ -60,6 +60,11 @@ def of_image(model: nn.Module, sample: Sample) -> torch.Tensor:
     return model(sample.normal(2, 3, 8, 8)).square().mean()
 
 
+def of_types(model: nn.Module, sample: Sample) -> torch.Tensor:
+    """Return the loss of a model of several types of numbers."""
+    return model(sample.normal(4, 8))
+
+
 def momentum(model: nn.Module) -> torch.optim.Optimizer:
     """Make an optimizer with state and weight decay."""
     trained = [p for p in model.parameters() if p.requires_grad]

@@ -88,7 +88,7 @@ def parts_on(
         "several": [len(machine.gpus)] if is_cuda else [2],
     }
     found = []
-    for name in TITLES:
+    for name, title in TITLES.items():
         for count in ranks.get(name, [1]) if name in names else []:
             if left_out(machine, device, name) is not None:
                 continue
@@ -98,7 +98,7 @@ def parts_on(
             found.append(
                 ProofPart(
                     name,
-                    TITLES[name],
+                    title,
                     f"{_HERE}.{name}",
                     count,
                     "gloo" if name == "loops" else own,

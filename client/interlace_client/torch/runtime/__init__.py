@@ -13,6 +13,8 @@
 ``buffer_copies``      buffers that are the first rank's
 ``wrapping``           which modules are taken, and who may not wrap the run
 ``ranks``              what all ranks must have alike
+``launch_order``       the order of all collectives, compared over ranks
+``compression``        gradients that travel in fewer bits
 ``streams``            the order of what happens on several streams of a GPU
 =====================  ============================================================
 """

@@ -15,7 +15,13 @@ from torch.nn.parallel import DistributedDataParallel
 from interlace_client.torch.plans import BucketPlan, reversed_buckets
 from interlace_client.torch.runtime.arrivals import Arrivals
 from interlace_client.torch.runtime.buffer_copies import BufferCopies
+from interlace_client.torch.runtime.compression import unnamed, wire_of
 from interlace_client.torch.runtime.guards import guard, is_guarded
+from interlace_client.torch.runtime.launch_order import (
+    LaunchOrder,
+    check_order,
+    order_beside,
+)
 from interlace_client.torch.runtime.ranks import agreed_plan, take_from_first
 from interlace_client.torch.runtime.reduction import Observer, Reduction
 from interlace_client.torch.runtime.steps import BucketUpdates, warn_of_optimizers
@@ -127,6 +133,9 @@ class PlannedDDP(nn.Module):
         self.process_group = process_group
         self._find_unused, self._is_sharing_buffers = find_unused_parameters, broadcast_buffers
         self._is_syncing = True
+        self._wire: torch.dtype | None = None
+        self._hook: tuple[Any, Any] | None = None
+        self._order: LaunchOrder | None = None
         self._known = known_parameters(module)
         self.ranks = dist.get_world_size(process_group) if transport is None else 1
         self._timeout = timeout
@@ -155,6 +164,8 @@ class PlannedDDP(nn.Module):
         self._overrides = self._steps.override()
         self._ddp: DistributedDataParallel | None = None
         self._add_hooks()
+        if transport is None and dist.get_backend(process_group) == dist.Backend.NCCL:
+            self.watch_order()
 
     def _add_hooks(self) -> None:
         """Hear of reads of parameters and of gradients."""
@@ -217,21 +228,45 @@ class PlannedDDP(nn.Module):
             "PlannedDDP(model, ...)."
         )
 
-    def register_comm_hook(self, *_: Any, **__: Any) -> None:
-        """Refuse: a plan's launches carry gradients as they are."""
-        raise NotImplementedError(
-            "PlannedDDP sends gradients in their own type: a hook would send other bytes than "
-            "planned. Use DistributedDataParallel for hooks, or plan with `compression` first to "
-            "see what it would gain."
-        )
+    def register_comm_hook(self, state: Any, hook: Any) -> None:
+        """Have gradients sent in fewer bits from here on, by one of PyTorch's ``default_hooks``.
+
+        As with DistributedDataParallel, whose averages these are bit for bit on two ranks. All
+        ranks do, between two steps.
+
+        Parameters
+        ----------
+        state
+            The process group, or None.
+        hook
+            ``fp16_compress_hook``, ``bf16_compress_hook`` or ``allreduce_hook``.
+
+        Raises
+        ------
+        NotImplementedError
+            When it is another hook.
+        RuntimeError
+            When a hook is registered already, or the ranks' hooks differ.
+        """
+        if self._hook is not None:
+            raise RuntimeError("A communication hook is registered already.")
+        wire = wire_of(state, hook, self.process_group)
+        self.drain()
+        plan = self.agreed(self.plan, wire)
+        self._wire, self._hook = wire, (state, hook)
+        self._use(plan)
+        if self._ddp is not None:
+            self._ddp.register_comm_hook(state, unnamed(hook))
 
     def forward(self, *inputs: Any, **kwargs: Any) -> Any:
         """Call the module; each parameter waits for its own bucket."""
         refuse_wrapper()
         refuse_capture()
-        if self._is_stepped and self.between_steps and torch.is_grad_enabled():
+        if self._is_stepped and torch.is_grad_enabled():
             self._is_stepped = False
-            self.between_steps()
+            self._check_order()
+            if self.between_steps:
+                self.between_steps()
         if self._ddp is not None:
             self._ddp.require_backward_grad_sync = self._is_syncing  # what its no_sync() sets
             return self._ddp(*inputs, **kwargs)
@@ -298,6 +333,8 @@ class PlannedDDP(nn.Module):
                 init_sync=False,  # the ranks are alike, but for buffers that are to differ
                 **({} if self._is_sharing_buffers else {"broadcast_buffers": False}),
             )
+        if self._hook is not None:
+            ddp.register_comm_hook(self._hook[0], unnamed(self._hook[1]))
         ddp.require_forward_param_sync = False  # buffers are there until its first pass
         object.__setattr__(self, "_ddp", ddp)  # no module of this one: names of states stay
         self.between_steps = None
@@ -328,8 +365,8 @@ class PlannedDDP(nn.Module):
 
     def _use(self, plan: BucketPlan) -> None:
         """Begin to use a plan that all ranks have."""
-        reduction = Reduction(plan, self._known, self._transport, 1.0 / self.ranks)
-        reduction.observer = self._observer
+        reduction = Reduction(plan, self._known, self._transport, self.ranks, self._wire)
+        reduction.observer, reduction.order = self._observer, self._order
         self._arrivals.use(reduction)
         self._steps.use(reduction.homes)
 
@@ -345,6 +382,10 @@ class PlannedDDP(nn.Module):
             yield
         finally:
             self._is_syncing = before
+
+    def join_hook(self, **_: Any) -> Any:
+        """Refuse ``torch.distributed.algorithms.Join``, as :meth:`join`."""
+        return self.join()
 
     def join(self, *_: Any, **__: Any) -> Any:
         """Refuse: ranks with more batches than others would wait for launches that never come."""
@@ -395,6 +436,23 @@ class PlannedDDP(nn.Module):
         bucket = arrivals.reduction.take(parameter)
         if bucket is not None:
             arrivals.fill(bucket)
+
+    def watch_order(self, steps: int = 2) -> None:
+        """Compare the order of all collectives of the next steps over all ranks.
+
+        Made at the start where launches go over NCCL, for the first two steps; all ranks do.
+        """
+        own = getattr(self._transport, "group", None)
+        self._order, self._watched = order_beside(own), steps
+        self._arrivals.reduction.order = self._order
+
+    def _check_order(self) -> None:
+        """Compare the order of a step that is over."""
+        if self._order is not None and self.is_planned:
+            check_order(self._order, self.process_group)
+            self._watched -= 1
+            if self._watched == 0:
+                self._order = self._arrivals.reduction.order = None
 
     def _after_step(self) -> None:
         if self._buffers_of:

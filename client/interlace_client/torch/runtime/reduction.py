@@ -10,6 +10,7 @@ from torch import nn
 
 from interlace_client.torch.plans import BucketPlan, some
 from interlace_client.torch.runtime.buffers import FlatBucket
+from interlace_client.torch.runtime.launch_order import LaunchOrder
 from interlace_client.torch.runtime.streams import streams_of
 from interlace_client.torch.transport import Transport, Work
 
@@ -44,8 +45,10 @@ class Reduction:
         By name.
     transport
         What sums.
-    share
-        What each rank's gradient is multiplied by: 1 / ranks.
+    ranks
+        How many there are.
+    wire
+        The type of numbers in which gradients are sent; None is their own.
 
     Attributes
     ----------
@@ -53,6 +56,8 @@ class Reduction:
         What sums.
     streams
         The order of what happens on several streams, for each GPU.
+    order
+        Hears of launches before they are started.
     ready
         Ids of the parameters that are ready in this pass.
     is_launched
@@ -64,12 +69,14 @@ class Reduction:
         plan: BucketPlan,
         parameters: Mapping[str, nn.Parameter],
         transport: Transport,
-        share: float,
+        ranks: int,
+        wire: torch.dtype | None = None,
     ) -> None:
         self.plan = plan
         self.observer: Observer | None = None
+        self.order: LaunchOrder | None = None
         self.members = [[parameters[name] for name in b.parameters] for b in plan.buckets]
-        self.flats = [FlatBucket(members) for members in self.members]
+        self.flats = [FlatBucket(members, wire) for members in self.members]
         self.homes = {id(p): b for b, members in enumerate(self.members) for p in members}
         self.views = {
             id(p): view
@@ -79,7 +86,7 @@ class Reduction:
         self._names = {id(parameters[n]): n for b in plan.buckets for n in b.parameters}
         self.transport = transport
         self.streams = streams_of(parameters.values(), len(self.members))
-        self._share = share
+        self._ranks = ranks
         self._pieces = [list(self.flats[x.bucket].pieces(x.offset, x.bytes)) for x in plan.launches]
         self._last = {x.bucket: k for k, x in enumerate(plan.launches)}
         self.reset()
@@ -155,7 +162,7 @@ class Reduction:
                 full.append((view, gradient.detach()))
         if full:  # one call for all: most are small, and calls cost more than they copy
             torch._foreach_copy_(*map(list, zip(*full)))
-        flat.scale(self._share)
+        flat.divide(self._ranks)
         for each in self.streams:
             each.after_packing(bucket)
         self._is_packed[bucket] = True
@@ -197,6 +204,7 @@ class Reduction:
                 f"Bucket {self.plan.buckets[bucket].id!r} was not summed: a rank has left, or has "
                 f"not come within the timeout ({error})."
             ) from error
+        self.flats[bucket].unpack()
         if self.observer:
             self.observer.settled(bucket)
 
@@ -204,6 +212,8 @@ class Reduction:
         """Start every launch whose turn has come and whose bucket is packed."""
         launches = self.plan.launches
         while self._next < len(launches) and self._is_packed[launches[self._next].bucket]:
+            if self.order:
+                self.order.launched()
             for each in self.streams:
                 each.before_launch(launches[self._next].bucket)
             works = [self.transport.start(piece) for piece in self._pieces[self._next]]

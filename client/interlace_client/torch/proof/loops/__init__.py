@@ -29,6 +29,7 @@ CHECKS: dict[str, Callable[[Site], None]] = {
         stepping.two_optimizers,
         stepping.step_hooks_and_closures,
         stepping.sharpness_aware,
+        stepping.compressed_gradients,
         gradients.clipping_by_global_norm,
         gradients.gradients_read_in_other_ways,
         gradients.gradients_taken_away,

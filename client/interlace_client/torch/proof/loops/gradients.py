@@ -11,7 +11,15 @@ import torch
 from torch import nn
 
 from interlace_client.torch.proof.networks import Branches, SumOfTypes
-from interlace_client.torch.proof.pair import Loss, MakeOptimizer, Pair, dealt, momentum, square
+from interlace_client.torch.proof.pair import (
+    Loss,
+    MakeOptimizer,
+    Pair,
+    dealt,
+    momentum,
+    of_types,
+    square,
+)
 from interlace_client.torch.proof.site import Sample, Site
 
 
@@ -159,7 +167,6 @@ def unused_parameters(site: Site) -> None:
 
 def several_types(site: Site) -> None:
     """Train layers of three types of numbers in one bucket."""
-    loss_of: Loss = lambda m, sample: m(sample.normal(4, 8))
     for count, parts in ((1, 3), (2, 1), (2, 7)):
         pair = Pair(site, SumOfTypes, plan=lambda m: dealt(m, count, parts))  # noqa: B023
-        pair.train(range(4), loss_of)
+        pair.train(range(4), of_types)

@@ -7,12 +7,17 @@ from typing import Any
 
 import torch
 from torch import nn
+from torch.distributed.algorithms.ddp_comm_hooks import default_hooks
 
+from interlace_client.torch.proof.networks import SumOfTypes, of_linears
+from interlace_client.torch.proof.outcomes import NotHere
 from interlace_client.torch.proof.pair import (
+    Loss,
     MakeOptimizer,
     Pair,
     dealt,
     is_pending,
+    of_types,
     same,
     square,
 )
@@ -242,3 +247,20 @@ def sharpness_aware(site: Site) -> None:
                 torch._foreach_sub_(held, ways)
         pair.step()
     pair.compare()
+
+
+def compressed_gradients(site: Site) -> None:
+    """Send gradients in half the bits, by PyTorch's hooks."""
+    if site.ranks > 2:
+        raise NotHere("Sums of more than two numbers of so few bits depend on their order.")
+    hooks = (default_hooks.fp16_compress_hook, default_hooks.bf16_compress_hook)
+    for hook in (*hooks, default_hooks.allreduce_hook):
+        for make in (of_linears, SumOfTypes):
+            pair = Pair(site, make, plan=lambda m: dealt(m, 2, 3))
+            loss_of: Loss = square if make is of_linears else of_types
+            pair.ours.register_comm_hook(None, hook)
+            unnamed = lambda state, bucket, hook=hook: hook(state, bucket)
+            pair.theirs.register_comm_hook(None, unnamed)  # by name it refuses some over gloo
+            pair.train(range(5), loss_of)
+            pair.ours.install(dealt(pair.ours.module, 3))
+            pair.train(range(5, 7), loss_of)
