@@ -1,5 +1,7 @@
 """What one of two workers does to see what is refused, and what trials keep."""
 
+import subprocess
+import sys
 import weakref
 from collections.abc import Callable
 from dataclasses import replace
@@ -19,11 +21,11 @@ from torch.utils.checkpoint import checkpoint
 
 from interlace_client.torch import PlanAdvice, PlannedDDP, Trial, UnusablePlan
 from interlace_client.torch.drift.replanning import written
-from interlace_client.torch.proof.loops.gradients import taking
 from interlace_client.torch.proof.networks import Branches, of_convolutions, of_linears
-from interlace_client.torch.proof.pair import Pair, dealt, momentum, of_image, square
+from interlace_client.torch.proof.pair import Pair, dealt, momentum, of_image, square, taking
 from interlace_client.torch.proof.site import Sample, Site
-from tests.torch.workers import go_through
+from tests.ending import leave
+from tests.torch.workers import ROOT, go_through
 
 
 def at(folder: Path, rank: int) -> Site:
@@ -331,6 +333,24 @@ def what_is_refused(folder: Path, rank: int) -> None:
     refused(RuntimeError, "second gradient|inside a backward", lambda: layers().sum().backward())
 
 
+def a_worker_that_is_replaced(folder: Path, rank: int) -> None:
+    """As fault-tolerant launchers do: the other rank trains on in the same process."""
+    dist.barrier()
+    dist.destroy_process_group()
+    again = folder.parent / "again"
+    if rank == 0:
+        train_again(again, 0)
+        return
+    command = [sys.executable, "-m", "tests.torch.planned_worker", "again", str(again)]
+    subprocess.run(command, check=True, cwd=ROOT)
+    dist.init_process_group("gloo", init_method=f"file://{folder}/alone", rank=0, world_size=1)
+
+
+def train_again(store: Path, rank: int) -> None:
+    dist.init_process_group("gloo", init_method=f"file://{store}", rank=rank, world_size=2)
+    Pair(at(store.parent, rank)).train(range(3))
+
+
 SCENARIOS = {
     scenario.__name__: scenario
     for scenario in (
@@ -346,8 +366,13 @@ SCENARIOS = {
         sharded_parameters,
         ranks_that_differ,
         what_is_refused,
+        a_worker_that_is_replaced,  # the last: the group of the others has ended
     )
 }
 
 if __name__ == "__main__":
-    go_through(SCENARIOS)
+    if sys.argv[1] == "again":
+        train_again(Path(sys.argv[2]), 1)
+        leave()
+    else:
+        go_through(SCENARIOS)

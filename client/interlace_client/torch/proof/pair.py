@@ -65,6 +65,11 @@ def of_types(model: nn.Module, sample: Sample) -> torch.Tensor:
     return model(sample.normal(4, 8))
 
 
+def taking(branch: str) -> Loss:
+    """Make the loss of a pass through a branch."""
+    return lambda m, sample: m(sample.normal(4, 8), branch).square().mean()
+
+
 def momentum(model: nn.Module) -> torch.optim.Optimizer:
     """Make an optimizer with state and weight decay."""
     trained = [p for p in model.parameters() if p.requires_grad]

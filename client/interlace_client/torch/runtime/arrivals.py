@@ -31,6 +31,10 @@ class Arrivals:
         Called when a gradient is read while it is on its way.
     lent
         Parameters that no rank used, with the gradient that :meth:`take_back` takes away.
+    is_static
+        Whether each pass uses what the first has used.
+    is_counting
+        Whether a first pass of a static graph has begun and is not over.
     used
         Ids of the parameters with a gradient of this rank's since the last pass that was sent.
     """
@@ -40,6 +44,7 @@ class Arrivals:
     def __init__(self, parameters: Iterable[nn.Parameter]) -> None:
         self.waiting: dict[int, int] = {}
         self.used: set[int] = set()
+        self.is_static = self.is_counting = False
         self.lent: list[tuple[nn.Parameter, torch.Tensor]] = []
         self._parameters = list(parameters)
         self.is_read: Callable[[], None] = lambda: None
@@ -126,6 +131,12 @@ class Arrivals:
         RuntimeError
             When parameters got no gradient in the pass, or a launch failed.
         """
+        if self.is_counting:
+            raise RuntimeError(
+                "static_graph=True: the first backward pass did not begin at what the model "
+                "returned. Compute the loss of tensors in lists, tuples, dicts or other pytrees "
+                "that the forward pass returns."
+            )
         self._arrive()
         self.take_back()
 
@@ -138,7 +149,8 @@ class Arrivals:
             self.reduction.reset()
             self.used.clear()
             self._before.clear()
-            self._used_by_any = self._are_used = None
+            if not self.is_static:
+                self._used_by_any = self._are_used = None
 
     def take_back(self) -> None:
         """Have parameters that no rank used be without a gradient again.

@@ -24,6 +24,7 @@ from interlace_client.torch.runtime.launch_order import (
 )
 from interlace_client.torch.runtime.ranks import agreed_plan, take_from_first
 from interlace_client.torch.runtime.reduction import Observer, Reduction
+from interlace_client.torch.runtime.static_graph import GradientCounts, telling_of_its_pass
 from interlace_client.torch.runtime.steps import BucketUpdates, warn_of_optimizers
 from interlace_client.torch.runtime.streams import refuse_capture
 from interlace_client.torch.runtime.wrapping import (
@@ -76,6 +77,10 @@ class PlannedDDP(nn.Module):
     find_unused_parameters
         Whether a pass may leave parameters without a gradient, which then count as zeros. What no
         rank used keeps its gradient as it is, and is not updated.
+    static_graph
+        Whether each step uses the same parameters as often as the first, which is counted. A
+        parameter may then get several gradients in a pass, as of a block that is checkpointed
+        with ``use_reentrant=True`` and used twice, or none.
     broadcast_buffers
         Whether buffers become the first rank's after each step.
     window
@@ -118,6 +123,7 @@ class PlannedDDP(nn.Module):
         barrier: bool = False,
         process_group: Any = None,
         find_unused_parameters: bool = False,
+        static_graph: bool = False,
         broadcast_buffers: bool = True,
         window: int = 1,
         timeout: timedelta | None = None,
@@ -133,6 +139,7 @@ class PlannedDDP(nn.Module):
         self.process_group = process_group
         self._find_unused, self._is_sharing_buffers = find_unused_parameters, broadcast_buffers
         self._is_syncing = True
+        self._counts = GradientCounts() if static_graph else None
         self._wire: torch.dtype | None = None
         self._hook: tuple[Any, Any] | None = None
         self._order: LaunchOrder | None = None
@@ -147,6 +154,7 @@ class PlannedDDP(nn.Module):
             else None
         )
         self._arrivals = Arrivals(self._known.values())
+        self._arrivals.is_static = static_graph
         self.optimizers = [optimizer] if isinstance(optimizer, torch.optim.Optimizer) else optimizer
         warn_of_optimizers(self.optimizers, self._known)
         self._steps = BucketUpdates(
@@ -275,7 +283,10 @@ class PlannedDDP(nn.Module):
         if self._buffers_of:
             self._buffers_of.finish()
         self._arrivals.await_parameters(self._unseen)
-        return self.module(*inputs, **kwargs)
+        outputs = self.module(*inputs, **kwargs)
+        if self._counts and not self._counts.is_known and torch.is_grad_enabled():
+            outputs = telling_of_its_pass(outputs, self._end_first_pass)
+        return outputs
 
     def install(
         self,
@@ -330,6 +341,7 @@ class PlannedDDP(nn.Module):
                 process_group=self.process_group,
                 bucket_cap_mb=bucket_cap_mb,
                 find_unused_parameters=self._find_unused,
+                static_graph=self._counts is not None,
                 init_sync=False,  # the ranks are alike, but for buffers that are to differ
                 **({} if self._is_sharing_buffers else {"broadcast_buffers": False}),
             )
@@ -359,8 +371,9 @@ class PlannedDDP(nn.Module):
         RuntimeError
             When the ranks' plans, models or ``others`` differ.
         """
-        options = (self._find_unused, self._buffers_of is not None, *others)
+        kinds = (self._find_unused, self._counts is not None, self._buffers_of is not None)
         sizes = dict(_sizes(self._known))
+        options = (*kinds, *others)
         return agreed_plan(plan, sizes, self.module, options, self.ranks, self.process_group)
 
     def _use(self, plan: BucketPlan) -> None:
@@ -426,16 +439,44 @@ class PlannedDDP(nn.Module):
         arrivals.used.add(id(parameter))
         if not self._is_syncing:
             return
-        if not arrivals.reduction.ready:
-            refuse_capture()
-            arrivals.begin()
-            if self._find_unused:
-                torch.autograd.Variable._execution_engine.queue_callback(arrivals.end_unused)
-            if self._buffers_of:
-                self._buffers_of.is_due = True
-        bucket = arrivals.reduction.take(parameter)
+        counts = self._counts
+        if counts and not counts.is_known:
+            arrivals.is_counting = True
+            counts.is_last(id(parameter))
+            return
+        if not (counts.is_begun if counts else arrivals.reduction.ready):
+            self._begin_pass()
+        if counts is None or counts.is_last(id(parameter)):
+            self._send(parameter)
+
+    def _begin_pass(self) -> None:
+        """Begin a pass whose gradients are sent."""
+        refuse_capture()
+        self._arrivals.begin()
+        if self._buffers_of:
+            self._buffers_of.is_due = True
+        if self._counts and self._counts.is_known:
+            self._counts.begin()
+            for parameter in self._known.values():
+                if self._counts.is_left_out(id(parameter)):
+                    self._send(parameter)
+        elif self._find_unused and self._counts is None:
+            callback = self._arrivals.end_unused
+            torch.autograd.Variable._execution_engine.queue_callback(callback)
+
+    def _end_first_pass(self) -> None:
+        """End the first pass of a static graph: send all that it has."""
+        if self._counts and self._arrivals.is_counting:
+            self._begin_pass()
+            self._arrivals.is_counting = False
+            self._counts.is_known = True
+            self._arrivals.end_unused()
+
+    def _send(self, parameter: nn.Parameter) -> None:
+        """Count a parameter as ready, and send its bucket when that is full."""
+        bucket = self._arrivals.reduction.take(parameter)
         if bucket is not None:
-            arrivals.fill(bucket)
+            self._arrivals.fill(bucket)
 
     def watch_order(self, steps: int = 2) -> None:
         """Compare the order of all collectives of the next steps over all ranks.

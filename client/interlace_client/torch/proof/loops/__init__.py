@@ -44,6 +44,7 @@ CHECKS: dict[str, Callable[[Site], None]] = {
         parameters.compiled_parts,
         parameters.scripted_parts,
         parameters.checkpoints,
+        parameters.static_graphs,
         buffers.shared,
         buffers.of_each_rank,
         buffers.channels_last,

@@ -12,13 +12,13 @@ from torch import nn
 
 from interlace_client.torch.proof.networks import Branches, SumOfTypes
 from interlace_client.torch.proof.pair import (
-    Loss,
     MakeOptimizer,
     Pair,
     dealt,
     momentum,
     of_types,
     square,
+    taking,
 )
 from interlace_client.torch.proof.site import Sample, Site
 
@@ -128,11 +128,6 @@ def autocast(site: Site) -> None:
             pair.backward(step)
     pair.step()
     pair.compare()
-
-
-def taking(branch: str) -> Loss:
-    """Make the loss of a pass through a branch."""
-    return lambda m, sample: m(sample.normal(4, 8), branch).square().mean()
 
 
 def unused_parameters(site: Site) -> None:

@@ -13,12 +13,14 @@ from torch import nn
 
 from interlace_client.torch.proof.networks import (
     HELD,
+    Branches,
     Bypassing,
     Checkpointed,
     Tied,
     of_linears,
 )
 from interlace_client.torch.proof.pair import (
+    Loss,
     MakeOptimizer,
     Pair,
     dealt,
@@ -26,6 +28,8 @@ from interlace_client.torch.proof.pair import (
     momentum,
     placed,
     same,
+    square,
+    taking,
 )
 from interlace_client.torch.proof.site import Site
 from interlace_client.torch.runtime.planned import PlannedDDP
@@ -178,3 +182,19 @@ def checkpoints(site: Site) -> None:
         pair.backward(step)
         pair.step()
     same(pair.both[0], pair.theirs)
+
+
+def static_graphs(site: Site) -> None:
+    """Train the same graph in each step: checkpoints used twice, parameters left out."""
+    twice: Loss = lambda model, sample: square(model, sample) + square(model.module, sample)
+    for loss_of in (square, twice):
+        pair = Pair(site, lambda: Checkpointed(use_reentrant=True), static_graph=True)
+        pair.train(range(3), loss_of)
+        with pair.ours.no_sync(), pair.theirs.no_sync():
+            pair.backward(3, loss_of)
+        pair.train(range(4, 7), loss_of)
+        pair.ours.install(dealt(pair.ours.module, 2, 2))
+        pair.train(range(7, 9), loss_of)
+    for unused in ("b", "ba"):  # the same on both, another on each
+        pair = Pair(site, Branches, static_graph=True)
+        pair.train(range(5), taking("ab".replace(unused[site.rank % len(unused)], "")))
