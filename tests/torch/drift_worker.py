@@ -82,7 +82,7 @@ class Steered:
     def step(self, times: int = 1) -> None:
         for _ in range(times):
             for model, optimizer in zip(self.models, self.optimizers, strict=True):
-                square(model, self.done, self.rank).backward()
+                square(model, Sample(self.done, self.rank)).backward()
                 optimizer.step()
                 optimizer.zero_grad()
             self.done += 1

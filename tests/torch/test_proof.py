@@ -61,7 +61,7 @@ def troubled():
     part = parts.ProofPart(
         "troubled", "Troubled", "tests.torch.proof_checks", 2, "gloo", ("cpu", "cpu"), 86400.0
     )
-    said = []
+    said: list[str] = []
     settings = launching.ProofSettings(False, None, float("inf"), said.append)
     return launching.run_part(part, settings), said
 

@@ -40,8 +40,7 @@ def main() -> int:
         return 2
     machine = this_machine()
     device = given.device or ("cuda" if machine.gpus else "cpu")
-    say = lambda line: print(line, flush=True)  # noqa: T201
-    settings = ProofSettings(given.short, given.planner, time.monotonic() + given.limit_s, say)
+    settings = ProofSettings(given.short, given.planner, time.monotonic() + given.limit_s, _say)
     parts = [
         run_part(part, settings)
         for part in parts_on(machine, device, given.parts, is_short=given.short)
@@ -57,8 +56,12 @@ def main() -> int:
     (given.out / "proof.json").write_text(written_json(machine, parts, how), encoding="utf-8")
     (given.out / "proof.md").write_text(written_page(machine, parts, how), encoding="utf-8")
     status = status_of(parts)
-    say(f"Proof: {status}. Read {given.out / 'proof.md'}.")
+    _say(f"Proof: {status}. Read {given.out / 'proof.md'}.")
     return 1 if status == FAILED else 0
+
+
+def _say(line: str) -> None:
+    print(line, flush=True)  # noqa: T201
 
 
 def _arguments() -> argparse.Namespace:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Generator
 from statistics import median
 from typing import Any, Callable
 
@@ -60,7 +60,9 @@ def host_time(count: int, site: Site) -> dict[str, Any]:
     return figures
 
 
-def _steps(wrap: Callable[[nn.Module, Any], Any], count: int, site: Site) -> Iterator[Any]:
+def _steps(
+    wrap: Callable[[nn.Module, Any], Any], count: int, site: Site
+) -> Generator[float, None, None]:
     """Train without end, and give what each step took of the process's processors [us]."""
     torch.manual_seed(0)
     model = of_tensors(count).to(site.device)
