@@ -97,6 +97,14 @@ def test_no_check_begins_when_the_time_is_up():
     assert late.status == "skipped"
 
 
+def test_a_check_under_way_when_the_time_is_up_has_not_failed():
+    part = parts.ProofPart("late", "Late", "tests.torch.proof_checks", 1, "gloo", ("cpu",), 1.0)
+    settings = launching.ProofSettings(False, None, float("-inf"), print)
+    assert launching._run(part, ["passes"], settings) == [
+        outcomes.CheckOutcome("passes", "skipped", "There was no time left.")
+    ]
+
+
 @pytest.mark.parametrize(
     ("gpus", "device", "is_short", "expected"),
     [

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 #: Between two looks at the ranks [s].
 _LOOK_S = 0.1
+_LATE = "There was no time left."
 #: How many lines of a rank's last words are kept.
 _LINES = 8
 
@@ -62,7 +63,7 @@ def run_part(part: ProofPart, settings: ProofSettings) -> PartOutcome:
     while left and time.monotonic() < settings.until:
         found += (made := _run(part, left, settings))
         left = left[len(made) :]
-    found += [CheckOutcome(name, SKIPPED, "There was no time left.") for name in left]
+    found += [CheckOutcome(name, SKIPPED, _LATE) for name in left]
     seconds = round(time.monotonic() - began, 1)
     return PartOutcome(part.name, part.title, part.where, seconds, tuple(found))
 
@@ -84,8 +85,7 @@ def _run(part: ProofPart, names: Sequence[str], settings: ProofSettings) -> list
                     count, since = fewest, time.monotonic()
                 if len(over) == part.ranks or any(_has_lost(made[r], names) for r in over):
                     break
-                patience = min(part.patience_s, max(settings.until - since, 1.0))
-                if time.monotonic() - since > patience:
+                if time.monotonic() > min(since + part.patience_s, settings.until):
                     break
                 time.sleep(_LOOK_S)
         finally:
@@ -94,7 +94,11 @@ def _run(part: ProofPart, names: Sequence[str], settings: ProofSettings) -> list
                 process.wait()
         made = [_written(folder, rank) for rank in range(part.ranks)]
         codes = [process.returncode if k in over else None for k, process in enumerate(ranks)]
-        return _together(names, made, codes, folder)
+        found = _together(names, made, codes, folder)
+        is_late = None in codes and time.monotonic() > settings.until
+        if is_late and len(found) > min(map(len, made)):  # the last was under way
+            found[-1] = CheckOutcome(found[-1].name, SKIPPED, _LATE)
+        return found
 
 
 def _begin(
