@@ -10,15 +10,15 @@ import torch
 class FlatBucket:
     """The gradients of a bucket, one after another.
 
+    Gradients of one type of numbers lie together; of several types each has a tensor of its own,
+    in the order in which they first appear, and a launch that covers two of them is two calls.
+
     Parameters
     ----------
     parameters
         Its members, in order.
     wire
         The type of numbers in which they are sent; None is their own.
-
-    Gradients of one type of numbers lie together; of several types each has a tensor of its own,
-    in the order in which they first appear, and a launch that covers two of them is two calls.
 
     Attributes
     ----------
@@ -77,9 +77,8 @@ class FlatBucket:
     def pieces(self, offset: int, size: int) -> Iterator[torch.Tensor]:
         """Give the tensors that a part of the bucket covers.
 
-        A part from ``offset`` on, ``size`` bytes of gradients long,
-        ends at whole numbers: one that it would cut
-        goes with the next part.
+        A part from ``offset`` on, ``size`` bytes of gradients long, ends at whole numbers: one
+        that it would cut goes with the next part.
         """
         begin = 0
         for flat, sent in zip(self._flats, self._sent):
