@@ -14,7 +14,7 @@ from torch.nn.parallel import DistributedDataParallel
 from torch.utils.checkpoint import checkpoint
 
 from interlace_client.torch.proof.networks import Tied
-from interlace_client.torch.proof.site import Sample
+from interlace_client.torch.proof.site import DrawnBatch
 from solver.costs import Affine, alike
 from solver.exports import EXPORTS, ExplicitPlan
 from solver.models.layers import Layer, iteration
@@ -176,13 +176,13 @@ def unused_parameters_in_views(folder: Path, rank: int) -> None:
 def shared_parameters(folder: Path, rank: int) -> None:
     pair = Pair(folder, rank, Tied)
     for step in range(4):
-        pair.backward(lambda m, step=step: m(Sample(step, rank).words(6)))
+        pair.backward(lambda m, step=step: m(DrawnBatch(step, rank).words(6)))
         pair.reducer.wait()
         pair.step()
     pair.reducer.remove()
     by_second_name = [["head.weight", "layer.weight"], ["layer.bias"]]
     again = exported(folder, by_second_name, pair.ours)["Buckets"](pair.ours)
-    pair.backward(lambda m: m(Sample(9, rank).words(6)))
+    pair.backward(lambda m: m(DrawnBatch(9, rank).words(6)))
     again.wait()
     pair.step()
     again.remove()
@@ -442,7 +442,7 @@ def sparse_gradients(folder: Path, rank: int) -> None:
     refused(
         RuntimeError,
         "'weight' has a sparse gradient",
-        lambda: model(Sample(0, 0).words(6)).sum().backward(),
+        lambda: model(DrawnBatch(0, 0).words(6)).sum().backward(),
     )
 
 

@@ -16,7 +16,7 @@ from torch.nn.parallel import DistributedDataParallel
 from interlace_client.torch import BucketPlan, PlannedDDP
 from interlace_client.torch.proof.networks import of_linears
 from interlace_client.torch.proof.pair import dealt, momentum, square
-from interlace_client.torch.proof.site import Sample
+from interlace_client.torch.proof.site import DrawnBatch
 from tests.torch.workers import go_through
 
 #: How many steps with random order, and after how many another plan is taken.
@@ -33,7 +33,7 @@ def as_under_ddp(folder: Path, rank: int) -> None:
     wrapped = DistributedDataParallel(theirs)
     for step in range(6):
         for model, each in ((planned, optimizer), (wrapped, other)):
-            square(model, Sample(step, rank)).backward()
+            square(model, DrawnBatch(step, rank)).backward()
             each.step()
             each.zero_grad()
     for mine, expected in zip(planned.parameters(), wrapped.parameters(), strict=True):
@@ -82,7 +82,7 @@ def any_order(folder: Path, rank: int) -> None:
     planned = PlannedDDP(model, optimizer, drawn(model, common), find_unused_parameters=True)
     for step in range(STEPS):
         branches = own.sample(range(6), own.randint(0, 6))
-        loss = planned(Sample(step, rank).normal(4, 8), branches).square().mean()
+        loss = planned(DrawnBatch(step, rank).normal(4, 8), branches).square().mean()
         same_on_all(model)  # updates have been made by the forward pass, and the rest is now
         loss.backward()
         if own.random() < 0.1:
@@ -105,7 +105,7 @@ def trained(model: nn.Module, **options: Any) -> tuple[PlannedDDP, torch.optim.O
     optimizer = momentum(model)
     planned = PlannedDDP(model, optimizer, dealt(model), **options)
     for step in range(2):
-        square(planned, Sample(step, 0)).backward()
+        square(planned, DrawnBatch(step, 0)).backward()
         optimizer.step()
         optimizer.zero_grad()
     return planned, optimizer
@@ -118,7 +118,7 @@ def one_rank_stops(folder: Path, rank: int) -> None:
     assert transport.group.options._timeout == timedelta(hours=1)
     transport.group._set_default_timeout(timedelta(seconds=2))  # trained in peace
     if rank != 1:
-        square(planned, Sample(2, rank)).backward()
+        square(planned, DrawnBatch(2, rank)).backward()
         with pytest.raises(RuntimeError, match=r"'b\d' was not summed: a rank has left, or"):
             planned.drain()
     dist.barrier()
@@ -130,13 +130,13 @@ def one_rank_leaves(folder: Path, rank: int) -> None:
     Stumble.falls = rank == 1
     if rank == 1:  # in the middle of a backward pass; its process ends with this scenario
         with pytest.raises(ZeroDivisionError):
-            square(planned, Sample(2, rank)).backward()
+            square(planned, DrawnBatch(2, rank)).backward()
         return
 
     def go_on() -> None:
-        square(planned, Sample(2, rank)).backward()
+        square(planned, DrawnBatch(2, rank)).backward()
         optimizer.step()
-        square(planned, Sample(3, rank))
+        square(planned, DrawnBatch(3, rank))
 
     with pytest.raises(RuntimeError, match="was not summed: a rank has left"):
         go_on()

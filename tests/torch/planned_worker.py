@@ -22,8 +22,8 @@ from torch.utils.checkpoint import checkpoint
 from interlace_client.torch import PlanAdvice, PlannedDDP, Trial, UnusablePlan
 from interlace_client.torch.drift.replanning import written
 from interlace_client.torch.proof.networks import Branches, of_convolutions, of_linears
-from interlace_client.torch.proof.pair import Pair, dealt, momentum, of_image, square, taking
-from interlace_client.torch.proof.site import Sample, Site
+from interlace_client.torch.proof.pair import TrainedPair, dealt, momentum, of_image, square, taking
+from interlace_client.torch.proof.site import DrawnBatch, Site
 from tests.ending import leave
 from tests.torch.workers import ROOT, go_through
 
@@ -43,7 +43,7 @@ class Counting(torch.optim.SGD):
 
 
 def steps_that_cannot_be_cut(folder: Path, rank: int) -> None:
-    pair = Pair(at(folder, rank), optimizer=lambda m: Counting(m.parameters(), 0.1))
+    pair = TrainedPair(at(folder, rank), optimizer=lambda m: Counting(m.parameters(), 0.1))
     with pytest.warns(UserWarning, match="Counting changes more than parameters and their state"):
         pair.train(range(4))
 
@@ -70,7 +70,7 @@ def trials(folder: Path, rank: int) -> None:
         (1.0, True, Centred, square),
         (1.0 + 0.5 * rank, False, Branches, by_turns),
     ):
-        pair = Pair(at(folder, rank), make, find_unused_parameters=make is Branches)
+        pair = TrainedPair(at(folder, rank), make, find_unused_parameters=make is Branches)
         pair.train(range(2), loss_of)
         now, used, made = 0.0, [], weakref.WeakSet[DistributedDataParallel]()
         trial = Trial(pair.ours, advice_on(pair.ours), clock=lambda: now)  # noqa: B023
@@ -115,7 +115,7 @@ def trials(folder: Path, rank: int) -> None:
 
 def trials_that_end(folder: Path, rank: int) -> None:
     """What a trial cannot try is refused on all ranks; who takes a plan himself ends it."""
-    pair = Pair(at(folder, rank))
+    pair = TrainedPair(at(folder, rank))
     advice = advice_on(pair.ours)
     wrong = advice_on(PlannedDDP(of_linears(8)))
     refused(UnusablePlan, "not of this model", lambda: Trial(pair.ours, wrong))
@@ -185,7 +185,9 @@ def wrappers(folder: Path, rank: int) -> None:
     )
     around = DistributedDataParallel(nn.Sequential(planned))
     refused(
-        TypeError, "PlannedDDP sends the gradients already", lambda: square(around, Sample(0, rank))
+        TypeError,
+        "PlannedDDP sends the gradients already",
+        lambda: square(around, DrawnBatch(0, rank)),
     )
     inside = nn.Sequential(nn.Linear(2, 2), DistributedDataParallel(nn.Linear(2, 2)))
     refused(
@@ -230,7 +232,7 @@ def ignored_parameters(folder: Path, rank: int) -> None:
     before = both[0][0].module[0].bias.detach().clone()
     for step in range(4):
         for model, optimizer in both:
-            of_image(model, Sample(step, rank)).backward()
+            of_image(model, DrawnBatch(step, rank)).backward()
             optimizer.step()
             optimizer.zero_grad()
     states = [model.module.state_dict() for model, _ in both]
@@ -256,7 +258,7 @@ def hooks(folder: Path, rank: int) -> None:
 
 def hooks_in_both(folder: Path, rank: int) -> None:
     """A hook goes with the gradients when DistributedDataParallel takes them over."""
-    pair = Pair(at(folder, rank))
+    pair = TrainedPair(at(folder, rank))
     bf16 = default_hooks.bf16_compress_hook
     pair.ours.register_comm_hook(None, bf16)
     pair.theirs.register_comm_hook(None, lambda state, bucket: bf16(state, bucket))  # noqa: PLW0108
@@ -275,7 +277,7 @@ def other_collectives(folder: Path, rank: int) -> None:
     metric = lambda: dist.all_reduce(torch.ones(1), async_op=True)
 
     def step(k: int, *, is_late: bool) -> None:
-        loss = square(planned, Sample(k, rank))
+        loss = square(planned, DrawnBatch(k, rank))
         hook = module[1].weight.register_post_accumulate_grad_hook(
             lambda _: works.append(metric()) if not is_late else None
         )
@@ -308,7 +310,7 @@ def ranks_that_differ(folder: Path, rank: int) -> None:
     refused(RuntimeError, there, other)
     planned = PlannedDDP(model, ())
     refused(RuntimeError, there, lambda: planned.install(dealt(model, 2 + rank)))
-    square(planned, Sample(0, rank)).backward()
+    square(planned, DrawnBatch(0, rank)).backward()
     planned.drain()
 
 
@@ -316,18 +318,20 @@ def what_is_refused(folder: Path, rank: int) -> None:
     planned = PlannedDDP(Branches(), ())
     refused(NotImplementedError, "same number of steps on every rank", planned.join)
     refused(NotImplementedError, "same number of steps on every rank", lambda: Join([planned]))
-    taking("a")(planned, Sample(0, rank)).backward()
+    taking("a")(planned, DrawnBatch(0, rank)).backward()
     message = "4 of 8 parameters got no gradient .*'b.weight'.*find_unused_parameters=True"
     refused(RuntimeError, message, planned.drain)
-    refused(RuntimeError, message, lambda: taking("a")(planned, Sample(0, rank)))
+    refused(RuntimeError, message, lambda: taking("a")(planned, DrawnBatch(0, rank)))
     model = nn.Embedding(11, 4, sparse=True)
     sparse = PlannedDDP(model, ())
-    refused(RuntimeError, "sparse gradient", lambda: sparse(Sample(0, 0).words(6)).sum().backward())
+    refused(
+        RuntimeError, "sparse gradient", lambda: sparse(DrawnBatch(0, 0).words(6)).sum().backward()
+    )
     model = of_linears()
     PlannedDDP(model, momentum(model))
     layers = lambda: checkpoint(
         model[0],
-        checkpoint(model[0], Sample(0, 0).normal(1, 16).requires_grad_(), use_reentrant=True),
+        checkpoint(model[0], DrawnBatch(0, 0).normal(1, 16).requires_grad_(), use_reentrant=True),
         use_reentrant=True,
     )
     refused(RuntimeError, "second gradient|inside a backward", lambda: layers().sum().backward())
@@ -348,7 +352,7 @@ def a_worker_that_is_replaced(folder: Path, rank: int) -> None:
 
 def train_again(store: Path, rank: int) -> None:
     dist.init_process_group("gloo", init_method=f"file://{store}", rank=rank, world_size=2)
-    Pair(at(store.parent, rank)).train(range(3))
+    TrainedPair(at(store.parent, rank)).train(range(3))
 
 
 SCENARIOS = {

@@ -12,7 +12,7 @@ from torch import nn
 from interlace_client.torch import PlannedDDP
 from interlace_client.torch.proof.networks import Checkpointed, of_linears
 from interlace_client.torch.proof.pair import dealt, momentum, square
-from interlace_client.torch.proof.site import Sample
+from interlace_client.torch.proof.site import DrawnBatch
 from tests.torch.virtual_time import Channel, Clock
 
 
@@ -50,7 +50,7 @@ def test_flags_are_sent_once():
     model, optimizer, channel = planned(of_linears())
     sent = []
     for step in range(3):
-        square(model, Sample(step, 0)).backward()
+        square(model, DrawnBatch(step, 0)).backward()
         optimizer.step()
         sent.append(len(channel.launches))
     assert sent == [4, 7, 10]  # three buckets, and the flags
@@ -58,8 +58,8 @@ def test_flags_are_sent_once():
 
 def test_more_gradients_than_in_the_first_pass_are_refused():
     model, optimizer, _ = planned(Checkpointed(use_reentrant=True))
-    square(model, Sample(0, 0)).backward()
+    square(model, DrawnBatch(0, 0)).backward()
     optimizer.step()
     model.module.layers.append(model.module.layers[3])  # the last layer runs twice
     with pytest.raises(RuntimeError, match="got a second gradient in one backward pass"):
-        square(model, Sample(1, 0)).backward()
+        square(model, DrawnBatch(1, 0)).backward()

@@ -13,8 +13,8 @@ from torch.nn.parallel import DistributedDataParallel
 from interlace_client.torch.proof.models import MODELS
 from interlace_client.torch.proof.networks import of_linears
 from interlace_client.torch.proof.outcomes import NotHere
-from interlace_client.torch.proof.pair import Loss, Make, Pair, dealt, momentum, square
-from interlace_client.torch.proof.site import Sample, Site
+from interlace_client.torch.proof.pair import Loss, Make, TrainedPair, dealt, momentum, square
+from interlace_client.torch.proof.site import DrawnBatch, Site
 from interlace_client.torch.runtime.planned import PlannedDDP
 
 #: Steps that are compared.
@@ -46,7 +46,7 @@ def _compared(make: Make, loss_of: Loss, site: Site) -> dict[str, Any]:
         optimizer = momentum(model)
         wrapped = wrap(model, optimizer)
         for step in range(_STEPS):
-            loss_of(wrapped, Sample(step, site.rank, site.device)).backward()
+            loss_of(wrapped, DrawnBatch(step, site.rank, site.device)).backward()
             optimizer.step()
             optimizer.zero_grad()
         learned[way] = {key: value.clone() for key, value in model.state_dict().items()}
@@ -110,7 +110,7 @@ def no_host_synchronisation(site: Site) -> dict[str, Any]:
     if not site.is_cuda:
         raise NotHere("Only on a GPU the host runs ahead.")
     for find_unused in (False, True):
-        pair = Pair(site, find_unused_parameters=find_unused)
+        pair = TrainedPair(site, find_unused_parameters=find_unused)
         pair.train(range(4))  # the first steps compare optimizers and the order of collectives
         samples = [pair.sample(step) for step in range(4, 8)]
         rows = [sample.normal(8, 16) for sample in samples]
@@ -130,7 +130,7 @@ def capture_is_refused(site: Site) -> dict[str, Any]:
     """Capture a step in a CUDA graph: a sentence, and training goes on."""
     if not site.is_cuda:
         raise NotHere("CUDA graphs are of GPUs.")
-    pair = Pair(site)
+    pair = TrainedPair(site)
     pair.train(range(2))
     rows = pair.sample(2).normal(8, 16)
     said = ""
@@ -168,7 +168,7 @@ def memory(site: Site) -> dict[str, Any]:
         for steps, what in ((2, "first steps"), (4, "later steps")):
             torch.cuda.reset_peak_memory_stats(site.device)
             for step in range(steps):
-                rows = Sample(step, site.rank, site.device).normal(8, _WIDTH)
+                rows = DrawnBatch(step, site.rank, site.device).normal(8, _WIDTH)
                 wrapped(rows).square().mean().backward()
                 optimizer.step()
                 optimizer.zero_grad()

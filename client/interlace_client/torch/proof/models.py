@@ -10,7 +10,7 @@ from torch.nn import functional
 
 from interlace_client.torch.proof.networks import Tied, of_convolutions, of_linears
 from interlace_client.torch.proof.pair import Loss, Make, of_image, square
-from interlace_client.torch.proof.site import Sample
+from interlace_client.torch.proof.site import DrawnBatch
 
 
 class ResidualBlocks(nn.Module):
@@ -94,11 +94,11 @@ def _attention() -> nn.Module:
     return nn.TransformerEncoder(layer, 2, enable_nested_tensor=False)
 
 
-def _of_rows(model: nn.Module, sample: Sample) -> torch.Tensor:
+def _of_rows(model: nn.Module, sample: DrawnBatch) -> torch.Tensor:
     return model(sample.normal(2, 4, 16)).square().mean()
 
 
-def _of_words(model: nn.Module, sample: Sample) -> torch.Tensor:
+def _of_words(model: nn.Module, sample: DrawnBatch) -> torch.Tensor:
     return model(sample.words(2, 7))
 
 

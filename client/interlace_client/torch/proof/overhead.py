@@ -11,7 +11,7 @@ import torch
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
-from interlace_client.torch.proof.site import Sample, Site
+from interlace_client.torch.proof.site import DrawnBatch, Site
 from interlace_client.torch.runtime.planned import PlannedDDP
 from interlace_client.torch.trial.outcome import gain_interval
 
@@ -68,7 +68,7 @@ def _steps(
     model = of_tensors(count).to(site.device)
     optimizer = torch.optim.SGD(model.parameters(), 1e-4, momentum=0.9)
     wrapped = wrap(model, optimizer)
-    rows = Sample(0, 0, site.device).normal(_ROWS, _WIDTH)
+    rows = DrawnBatch(0, 0, site.device).normal(_ROWS, _WIDTH)
     while True:
         site.sync()
         began = time.process_time()

@@ -17,7 +17,7 @@ from interlace_client.torch.planner import NoAnswer, Planner
 from interlace_client.torch.plans import reversed_buckets
 from interlace_client.torch.proof.outcomes import NotHere
 from interlace_client.torch.proof.pacing import PacedChannel
-from interlace_client.torch.proof.site import Sample, Site
+from interlace_client.torch.proof.site import DrawnBatch, Site
 from interlace_client.torch.runtime.planned import PlannedDDP
 
 #: How long communication takes beside all compute of a step.
@@ -37,7 +37,7 @@ def _layers(site: Site) -> tuple[nn.Module, torch.Tensor]:
         width, depth, rows = 64, 4, 64
     torch.manual_seed(0)
     blocks = [each for _ in range(depth) for each in (nn.Linear(width, width), nn.ReLU())]
-    return nn.Sequential(*blocks).to(site.device), Sample(0, 0, site.device).normal(rows, width)
+    return nn.Sequential(*blocks).to(site.device), DrawnBatch(0, 0, site.device).normal(rows, width)
 
 
 def predicted(share: float, site: Site) -> dict[str, Any]:

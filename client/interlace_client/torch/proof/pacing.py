@@ -40,7 +40,7 @@ class PacedChannel:
         took_us = self.cost(tensor.numel() * tensor.element_size())
         if self._stream is None:
             self._free = max(self._free, time.perf_counter()) + took_us / 1e6
-            return HostLaunch(self._free)
+            return ClockLaunch(self._free)
         self._stream.wait_stream(torch.cuda.current_stream(tensor.device))
         with torch.cuda.stream(self._stream):
             if took_us > 0:
@@ -49,10 +49,10 @@ class PacedChannel:
 
     def broadcast(self, tensor: torch.Tensor) -> Work:
         """Begin nothing: there is one rank."""
-        return HostLaunch(0.0)
+        return ClockLaunch(0.0)
 
 
-class HostLaunch:
+class ClockLaunch:
     """A launch that ends by the clock of the host."""
 
     def __init__(self, end: float) -> None:

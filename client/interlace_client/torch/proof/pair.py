@@ -15,10 +15,10 @@ from torch.nn.parallel import DistributedDataParallel
 
 from interlace_client.torch.plans import BucketLaunch, BucketPlan, GradientBucket
 from interlace_client.torch.proof.networks import of_linears
-from interlace_client.torch.proof.site import Sample, Site
+from interlace_client.torch.proof.site import DrawnBatch, Site
 from interlace_client.torch.runtime.planned import PlannedDDP
 
-Loss = Callable[[nn.Module, Sample], torch.Tensor]
+Loss = Callable[[nn.Module, DrawnBatch], torch.Tensor]
 Make = Callable[[], nn.Module]
 MakeOptimizer = Callable[[nn.Module], torch.optim.Optimizer]
 
@@ -50,17 +50,17 @@ def dealt(model: nn.Module, count: int = 3, parts: int = 1) -> BucketPlan:
     return BucketPlan(buckets, tuple(launches))
 
 
-def square(model: nn.Module, sample: Sample) -> torch.Tensor:
+def square(model: nn.Module, sample: DrawnBatch) -> torch.Tensor:
     """Return the mean square of what a model of rows makes."""
     return model(sample.normal(8, 16)).square().mean()
 
 
-def of_image(model: nn.Module, sample: Sample) -> torch.Tensor:
+def of_image(model: nn.Module, sample: DrawnBatch) -> torch.Tensor:
     """Return the mean square of what a model of images makes."""
     return model(sample.normal(2, 3, 8, 8)).square().mean()
 
 
-def of_types(model: nn.Module, sample: Sample) -> torch.Tensor:
+def of_types(model: nn.Module, sample: DrawnBatch) -> torch.Tensor:
     """Return the loss of a model of several types of numbers."""
     return model(sample.normal(4, 8))
 
@@ -76,7 +76,7 @@ def momentum(model: nn.Module) -> torch.optim.Optimizer:
     return torch.optim.SGD(trained, 0.05, momentum=0.9, weight_decay=0.01)
 
 
-class Pair:
+class TrainedPair:
     """The same training twice: by a plan, and under DistributedDataParallel.
 
     Parameters
@@ -113,9 +113,9 @@ class Pair:
         self.both: list[Any] = [self.ours, self.theirs]
         self.compare()
 
-    def sample(self, step: int) -> Sample:
+    def sample(self, step: int) -> DrawnBatch:
         """Return the batch of a step."""
-        return Sample(step, self.site.rank, self.site.device)
+        return DrawnBatch(step, self.site.rank, self.site.device)
 
     def backward(self, step: int, loss_of: Loss = square) -> list[torch.Tensor]:
         """Make both passes of both."""

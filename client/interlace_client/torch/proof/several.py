@@ -15,7 +15,7 @@ from interlace_client.torch.planner import NoAnswer, Planner
 from interlace_client.torch.proof.models import Decoder, ResidualBlocks
 from interlace_client.torch.proof.outcomes import NotHere
 from interlace_client.torch.proof.pair import Loss, Make, of_image
-from interlace_client.torch.proof.site import Sample, Site
+from interlace_client.torch.proof.site import DrawnBatch, Site
 from interlace_client.torch.runtime.planned import PlannedDDP
 from interlace_client.torch.trial import Trial
 
@@ -25,11 +25,11 @@ def _perceptron() -> nn.Module:
     return nn.Sequential(*layers)
 
 
-def _of_rows(model: nn.Module, sample: Sample) -> torch.Tensor:
+def _of_rows(model: nn.Module, sample: DrawnBatch) -> torch.Tensor:
     return model(sample.normal(64, 512)).square().mean()
 
 
-def _of_words(model: nn.Module, sample: Sample) -> torch.Tensor:
+def _of_words(model: nn.Module, sample: DrawnBatch) -> torch.Tensor:
     return model(sample.words(8, 64))
 
 
@@ -64,7 +64,7 @@ def plan_beside_ddp(name: str, site: Site) -> dict[str, Any]:
     torch.manual_seed(0)
     model = make().to(site.device)
     optimizer = torch.optim.SGD(model.parameters(), 1e-4, momentum=0.9)
-    sample = Sample(0, site.rank, site.device)
+    sample = DrawnBatch(0, site.rank, site.device)
     slowdown = measure_slowdown(model, lambda: loss_of(model, sample).backward())
     optimizer.zero_grad()
     planned = PlannedDDP(model, optimizer)

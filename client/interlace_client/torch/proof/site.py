@@ -45,7 +45,7 @@ class Site:
 
 
 @dataclass(frozen=True)
-class Sample:
+class DrawnBatch:
     """The batch of a step on a rank: the same numbers on every device.
 
     Attributes

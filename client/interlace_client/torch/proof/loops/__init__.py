@@ -1,6 +1,6 @@
 """The table of training loops: each is that of DistributedDataParallel, bit for bit.
 
-A loop trains a :class:`~interlace_client.torch.proof.pair.Pair` in its own way; it raises
+A loop trains a :class:`~interlace_client.torch.proof.pair.TrainedPair` in its own way; it raises
 AssertionError where the two differ. Its docstring is what the table says of it.
 """
 

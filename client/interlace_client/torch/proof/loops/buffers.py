@@ -8,13 +8,13 @@ import torch
 import torch.distributed as dist
 
 from interlace_client.torch.proof.networks import of_convolutions
-from interlace_client.torch.proof.pair import Make, Pair, of_image
+from interlace_client.torch.proof.pair import Make, TrainedPair, of_image
 from interlace_client.torch.proof.site import Site
 
 
 def shared(site: Site, make: Make = of_convolutions) -> None:
     """Share running statistics, with accumulation and evaluation in between."""
-    pair = Pair(site, make)
+    pair = TrainedPair(site, make)
     for step in range(6):
         if step % 2:
             with pair.ours.no_sync(), pair.theirs.no_sync():
@@ -35,7 +35,7 @@ def shared(site: Site, make: Make = of_convolutions) -> None:
 
 def of_each_rank(site: Site) -> None:
     """Leave each rank its own buffers."""
-    pair = Pair(site, of_convolutions, broadcast_buffers=False)
+    pair = TrainedPair(site, of_convolutions, broadcast_buffers=False)
     for step in range(4):
         pair.backward(step, of_image)
         pair.step()
@@ -53,7 +53,7 @@ def channels_last(site: Site) -> None:
 
 def written_after_a_step(site: Site) -> None:
     """Load and reset buffers while they are on their way."""
-    pair = Pair(site, of_convolutions)
+    pair = TrainedPair(site, of_convolutions)
     kept = [copy.deepcopy(model.state_dict()) for model in pair.both]
     for step in range(5):
         pair.backward(step, of_image)

@@ -13,19 +13,19 @@ from torch import nn
 from interlace_client.torch.proof.networks import Branches, SumOfTypes
 from interlace_client.torch.proof.pair import (
     MakeOptimizer,
-    Pair,
+    TrainedPair,
     dealt,
     momentum,
     of_types,
     square,
     taking,
 )
-from interlace_client.torch.proof.site import Sample, Site
+from interlace_client.torch.proof.site import DrawnBatch, Site
 
 
 def clipping_by_global_norm(site: Site) -> None:
     """Clip by the norm of all gradients, which is said once."""
-    pair = Pair(site)
+    pair = TrainedPair(site)
     pair.train(range(2))
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
@@ -42,7 +42,7 @@ def clipping_by_global_norm(site: Site) -> None:
 
 def gradients_read_in_other_ways(site: Site) -> None:
     """Read gradients in ten ways while they are on their way."""
-    pair = Pair(site)
+    pair = TrainedPair(site)
     pair.train(range(2))
     readers: list[Callable[[torch.Tensor], Any]] = [
         lambda g: g.norm(),
@@ -68,7 +68,7 @@ def gradients_read_in_other_ways(site: Site) -> None:
 
 def gradients_taken_away(site: Site) -> None:
     """Take gradients away, as self-distillation does with the last layer's in its first epochs."""
-    pair = Pair(site)
+    pair = TrainedPair(site)
     for step in range(5):
         pair.backward(step)
         if step < 4:
@@ -85,7 +85,7 @@ def gradient_scaler(site: Site) -> None:
     """Scale losses; a step with an infinity on one rank is left out on all."""
     fused: MakeOptimizer = lambda m: torch.optim.AdamW(m.parameters(), 0.01, fused=True)
     for make in (momentum, fused):
-        pair = Pair(site, optimizer=make)
+        pair = TrainedPair(site, optimizer=make)
         scalers = [
             torch.amp.GradScaler(site.device.type, init_scale=2.0**12, growth_interval=2)
             for _ in range(2)
@@ -116,13 +116,13 @@ def gradient_scaler(site: Site) -> None:
 def autocast(site: Site) -> None:
     """Compute in another type of numbers."""
 
-    def loss_of(model: nn.Module, sample: Sample) -> torch.Tensor:
+    def loss_of(model: nn.Module, sample: DrawnBatch) -> torch.Tensor:
         with torch.autocast(site.device.type, dtype=torch.bfloat16):
             return square(model, sample)
 
-    pair = Pair(site)
+    pair = TrainedPair(site)
     pair.train(range(5), loss_of)
-    pair = Pair(site)
+    pair = TrainedPair(site)
     with torch.autocast(site.device.type, dtype=torch.bfloat16):
         for step in range(3):
             pair.backward(step)
@@ -135,7 +135,7 @@ def unused_parameters(site: Site) -> None:
     adam: MakeOptimizer = lambda m: torch.optim.AdamW(m.parameters(), 0.01, weight_decay=0.1)
     for make in (momentum, adam):
         for period in (1, 2, 9):  # of steps after which gradients become None, not zeros
-            pair = Pair(site, Branches, make, find_unused_parameters=True)
+            pair = TrainedPair(site, Branches, make, find_unused_parameters=True)
             first = pair.ours.module.never.weight.detach().clone()
             used = ["ab", "aa", "bb", "no", "ba", "aa", "ab", "no"]  # each rank's, by step
             for step, branches in enumerate(used):
@@ -163,5 +163,5 @@ def unused_parameters(site: Site) -> None:
 def several_types(site: Site) -> None:
     """Train layers of three types of numbers in one bucket."""
     for count, parts in ((1, 3), (2, 1), (2, 7)):
-        pair = Pair(site, SumOfTypes, plan=lambda m: dealt(m, count, parts))  # noqa: B023
+        pair = TrainedPair(site, SumOfTypes, plan=lambda m: dealt(m, count, parts))  # noqa: B023
         pair.train(range(4), of_types)

@@ -22,7 +22,7 @@ from interlace_client.torch.proof.networks import (
 from interlace_client.torch.proof.pair import (
     Loss,
     MakeOptimizer,
-    Pair,
+    TrainedPair,
     dealt,
     is_pending,
     momentum,
@@ -45,7 +45,7 @@ def reloaded(value: Any) -> Any:
 
 def shared_and_frozen_parameters(site: Site) -> None:
     """Train a layer that is used twice, tied weights, and frozen ones."""
-    pair = Pair(site, Tied)
+    pair = TrainedPair(site, Tied)
     pair.train(range(4), lambda m, sample: m(sample.words(6)))
 
     def half_frozen() -> nn.Module:
@@ -53,16 +53,16 @@ def shared_and_frozen_parameters(site: Site) -> None:
         model[1].requires_grad_(requires_grad=False)
         return model
 
-    pair = Pair(site, half_frozen)
+    pair = TrainedPair(site, half_frozen)
     pair.train(range(4))
     everything: MakeOptimizer = lambda m: torch.optim.SGD(m.parameters(), 0.05, weight_decay=0.1)
-    pair = Pair(site, half_frozen, everything)
+    pair = TrainedPair(site, half_frozen, everything)
     pair.train(range(4))
 
 
 def uses_that_bypass_modules(site: Site) -> None:
     """Use parameters past the forward pass of their own modules."""
-    pair = Pair(site, Bypassing, find_unused_parameters=True, plan=lambda m: dealt(m, 20))
+    pair = TrainedPair(site, Bypassing, find_unused_parameters=True, plan=lambda m: dealt(m, 20))
     for model in pair.both:
         HELD[id(model.module)] = model.module.held["out of sight"]
     pair.train(range(9), lambda m, sample: m(sample.normal(4, 16), sample.step).square().mean())
@@ -70,7 +70,7 @@ def uses_that_bypass_modules(site: Site) -> None:
 
 def lists_kept_by_the_user(site: Site) -> None:
     """Average weights over a list of parameters that was made once."""
-    pair = Pair(site)
+    pair = TrainedPair(site)
     kept = [list(model.parameters()) for model in pair.both]
     averages = [[p.detach().clone() for p in parameters] for parameters in kept]
     for step in range(5):
@@ -93,7 +93,7 @@ def lists_kept_by_the_user(site: Site) -> None:
 
 def reading_after_a_step(site: Site) -> None:
     """Read parameters in sixteen ways while updates are on their way."""
-    pair = Pair(site)
+    pair = TrainedPair(site)
     pair.train(range(2))
     rows = pair.sample(0).normal(3, 16)
     readers: list[Callable[[Any], Any]] = [
@@ -142,9 +142,9 @@ def compiled_parts(site: Site) -> None:
         model, backend="aot_eager"
     )
     for compiled in (inner, in_place, forward, whole):
-        pair = Pair(site, compiled=compiled)
+        pair = TrainedPair(site, compiled=compiled)
         pair.train(range(5))
-    pair = Pair(site)
+    pair = TrainedPair(site)
     planned = pair.ours
     pair.both[0] = torch.compile(pair.ours, backend="aot_eager")
     for step in range(5):
@@ -163,19 +163,19 @@ def scripted_parts(site: Site) -> None:
             model[1] = torch.jit.script(model[1])
         return model
 
-    pair = Pair(site, compiled=inner)
+    pair = TrainedPair(site, compiled=inner)
     pair.train(range(5))
 
 
 def checkpoints(site: Site) -> None:
     """Compute activations again in the backward pass."""
     for use_reentrant in (False, True):
-        pair = Pair(site, lambda: Checkpointed(use_reentrant=use_reentrant))  # noqa: B023
+        pair = TrainedPair(site, lambda: Checkpointed(use_reentrant=use_reentrant))  # noqa: B023
         pair.train(range(5))
     # DistributedDataParallel refuses these two together
     model = placed(lambda: Checkpointed(use_reentrant=True), site)
     optimizer = momentum(model)
-    pair = Pair(site, lambda: Checkpointed(use_reentrant=False))
+    pair = TrainedPair(site, lambda: Checkpointed(use_reentrant=False))
     pair.both[0] = PlannedDDP(model, optimizer, dealt(model), find_unused_parameters=True)
     pair.optimizers[0] = optimizer
     for step in range(4):
@@ -188,7 +188,7 @@ def static_graphs(site: Site) -> None:
     """Train the same graph in each step: checkpoints used twice, parameters left out."""
     twice: Loss = lambda model, sample: square(model, sample) + square(model.module, sample)
     for loss_of in (square, twice):
-        pair = Pair(site, lambda: Checkpointed(use_reentrant=True), static_graph=True)
+        pair = TrainedPair(site, lambda: Checkpointed(use_reentrant=True), static_graph=True)
         pair.train(range(3), loss_of)
         with pair.ours.no_sync(), pair.theirs.no_sync():
             pair.backward(3, loss_of)
@@ -196,5 +196,5 @@ def static_graphs(site: Site) -> None:
         pair.ours.install(dealt(pair.ours.module, 2, 2))
         pair.train(range(7, 9), loss_of)
     for unused in ("b", "ba"):  # the same on both, another on each
-        pair = Pair(site, Branches, static_graph=True)
+        pair = TrainedPair(site, Branches, static_graph=True)
         pair.train(range(5), taking("ab".replace(unused[site.rank % len(unused)], "")))

@@ -16,7 +16,7 @@ from interlace_client.torch.proof.loops.parameters import reloaded
 from interlace_client.torch.proof.networks import of_convolutions, of_linears
 from interlace_client.torch.proof.pair import (
     MakeOptimizer,
-    Pair,
+    TrainedPair,
     dealt,
     is_pending,
     of_image,
@@ -28,7 +28,7 @@ from interlace_client.torch.proof.site import Site
 def state_dicts(site: Site) -> None:
     """Continue each from the other's checkpoint, taken in the middle of training."""
     adam: MakeOptimizer = lambda m: torch.optim.Adam(m.parameters(), 0.01)
-    pair = Pair(site, of_convolutions, adam)
+    pair = TrainedPair(site, of_convolutions, adam)
     for step in range(3):
         pair.backward(step, of_image)
         pair.step()
@@ -46,7 +46,7 @@ def state_dicts(site: Site) -> None:
 def distributed_checkpoints(site: Site) -> None:
     """Continue each from the other's states for torch.distributed.checkpoint."""
     adam: MakeOptimizer = lambda m: torch.optim.Adam(m.parameters(), 0.01)
-    pair = Pair(site, of_convolutions, adam)
+    pair = TrainedPair(site, of_convolutions, adam)
     for step in range(3):
         pair.backward(step, of_image)
         pair.step()
@@ -67,7 +67,7 @@ def distributed_checkpoints(site: Site) -> None:
 
 def evaluation_and_averages(site: Site) -> None:
     """Evaluate in two modes and average weights after each step."""
-    pair = Pair(site, of_convolutions)
+    pair = TrainedPair(site, of_convolutions)
     averages = [AveragedModel(model.module) for model in pair.both]
     for step in range(6):
         pair.backward(step, of_image)
@@ -95,7 +95,7 @@ def evaluation_and_averages(site: Site) -> None:
 
 def another_plan(site: Site) -> None:
     """Take another plan between steps, and inside one."""
-    pair = Pair(site)
+    pair = TrainedPair(site)
     for step in range(8):
         pair.backward(step)
         if step == 3:
@@ -116,13 +116,13 @@ def another_plan(site: Site) -> None:
 
 def a_group_of_its_own(site: Site) -> None:
     """Train on a group of the user."""
-    pair = Pair(site, process_group=dist.new_group(list(range(site.ranks))))
+    pair = TrainedPair(site, process_group=dist.new_group(list(range(site.ranks))))
     pair.train(range(3))
 
 
 def taken_off(site: Site) -> None:
     """Take the runtime off, and go on in DistributedDataParallel."""
-    pair = Pair(site)
+    pair = TrainedPair(site)
     pair.train(range(3))
     for step in range(3):
         pair.backward(step)

@@ -14,7 +14,7 @@ from interlace_client.torch.proof.outcomes import NotHere
 from interlace_client.torch.proof.pair import (
     Loss,
     MakeOptimizer,
-    Pair,
+    TrainedPair,
     dealt,
     is_pending,
     of_types,
@@ -28,7 +28,7 @@ from interlace_client.torch.runtime.planned import PlannedDDP
 def plain(site: Site) -> None:
     """Train, with the barrier and without; updates are on their way after each step."""
     for barrier in (False, True):
-        pair = Pair(site, barrier=barrier)
+        pair = TrainedPair(site, barrier=barrier)
         pair.train(range(4))
         for step in range(4, 8):
             pair.backward(step)
@@ -59,7 +59,7 @@ def optimizers(site: Site) -> None:
         groups,
     ]
     for make in makers:
-        pair = Pair(site, optimizer=make)
+        pair = TrainedPair(site, optimizer=make)
         pair.backward(0)
         pair.step()
         pair.backward(1)
@@ -81,7 +81,7 @@ def schedulers(site: Site) -> None:
 
         with warnings.catch_warnings():
             warnings.simplefilter("error")  # "lr_scheduler.step() before optimizer.step()"
-            pair = Pair(site, optimizer=make)
+            pair = TrainedPair(site, optimizer=make)
             if not is_made_before:
                 made += [torch.optim.lr_scheduler.StepLR(o, 2, 0.3) for o in pair.optimizers]
             for step in range(7):
@@ -96,14 +96,14 @@ def schedulers(site: Site) -> None:
 def parts_and_windows(site: Site) -> None:
     """Cut buckets in parts that take turns, and have several launches under way."""
     in_parts = lambda model: dealt(model, 2, 3)
-    Pair(site, plan=in_parts).train(range(5))
-    Pair(site, plan=in_parts, barrier=True).train(range(5))
-    Pair(site, plan=in_parts, window=3).train(range(5))
+    TrainedPair(site, plan=in_parts).train(range(5))
+    TrainedPair(site, plan=in_parts, barrier=True).train(range(5))
+    TrainedPair(site, plan=in_parts, window=3).train(range(5))
 
 
 def accumulation(site: Site) -> None:
     """Add gradients up without sending them, and once more after they were sent."""
-    pair = Pair(site)
+    pair = TrainedPair(site)
     for step in range(5):
         with pair.ours.no_sync(), pair.theirs.no_sync():
             for micro in range(2):
@@ -122,7 +122,7 @@ def accumulation(site: Site) -> None:
 
 def several_passes_before_a_step(site: Site) -> None:
     """Send each of several passes before a step."""
-    pair = Pair(site)
+    pair = TrainedPair(site)
     for step in range(4):
         for micro in range(3):  # each is sent; nothing is zeroed in between
             pair.backward(10 * step + micro)
@@ -132,7 +132,7 @@ def several_passes_before_a_step(site: Site) -> None:
 
 def gradients_are_kept(site: Site) -> None:
     """Never zero gradients."""
-    pair = Pair(site)
+    pair = TrainedPair(site)
     for step in range(4):
         pair.backward(step)
         for optimizer in pair.optimizers:
@@ -142,7 +142,7 @@ def gradients_are_kept(site: Site) -> None:
 
 def zeroing(site: Site) -> None:
     """Zero gradients in place, and between the passes."""
-    pair = Pair(site)
+    pair = TrainedPair(site)
     pair.train(range(3), set_to_none=False)
     for step in range(3, 7):
         losses = [square(model, pair.sample(step)) for model in pair.both]
@@ -156,7 +156,7 @@ def zeroing(site: Site) -> None:
 
 def groups_added_later(site: Site) -> None:
     """Give the optimizer more parameters after some steps."""
-    pair = Pair(site, optimizer=lambda m: torch.optim.AdamW(m[:2].parameters(), 0.01))
+    pair = TrainedPair(site, optimizer=lambda m: torch.optim.AdamW(m[:2].parameters(), 0.01))
     for step in range(3):
         pair.backward(step)
         pair.step()
@@ -169,7 +169,9 @@ def groups_added_later(site: Site) -> None:
 
 def two_optimizers(site: Site) -> None:
     """Step by two optimizers, in either order."""
-    pair = Pair(site, optimizer=lambda m: torch.optim.SGD(m[:2].parameters(), 0.05, momentum=0.9))
+    pair = TrainedPair(
+        site, optimizer=lambda m: torch.optim.SGD(m[:2].parameters(), 0.05, momentum=0.9)
+    )
     pair.ours.detach()
     second = [torch.optim.Adam(m.module[2:].parameters(), 0.01) for m in pair.both]
     module = pair.ours.module
@@ -196,7 +198,7 @@ def two_optimizers(site: Site) -> None:
 
 def step_hooks_and_closures(site: Site) -> None:
     """Hear of each step, and step by a closure."""
-    pair = Pair(site)
+    pair = TrainedPair(site)
     pair.train(range(2))
     calls: list[list[Any]] = [[], []]
     for optimizer, called in zip(pair.optimizers, calls):
@@ -211,7 +213,7 @@ def step_hooks_and_closures(site: Site) -> None:
     assert calls[0] == calls[1]
     assert calls[0].count("pre") == 3
 
-    pair = Pair(site, optimizer=lambda m: torch.optim.LBFGS(m.parameters(), 0.1, max_iter=3))
+    pair = TrainedPair(site, optimizer=lambda m: torch.optim.LBFGS(m.parameters(), 0.1, max_iter=3))
     for step in range(3):
         for optimizer, model in zip(pair.optimizers, pair.both):
 
@@ -229,7 +231,7 @@ def step_hooks_and_closures(site: Site) -> None:
 
 def sharpness_aware(site: Site) -> None:
     """Step by the gradient a little way uphill: two backward passes, the first not a step's."""
-    pair = Pair(site)
+    pair = TrainedPair(site)
     for step in range(4):
         moved = []
         pair.backward(step)
@@ -256,7 +258,7 @@ def compressed_gradients(site: Site) -> None:
     hooks = (default_hooks.fp16_compress_hook, default_hooks.bf16_compress_hook)
     for hook in (*hooks, default_hooks.allreduce_hook):
         for make in (of_linears, SumOfTypes):
-            pair = Pair(site, make, plan=lambda m: dealt(m, 2, 3))
+            pair = TrainedPair(site, make, plan=lambda m: dealt(m, 2, 3))
             loss_of: Loss = square if make is of_linears else of_types
             pair.ours.register_comm_hook(None, hook)
             unnamed = lambda state, bucket, hook=hook: hook(state, bucket)
