@@ -32,7 +32,7 @@ class EndErrors:
     transfers
         How many.
     mean, median, p95, most
-        Of the distance over the recorded end, counted from the direction's first start in its step.
+        Of the distance between both ends over the recorded one, from the step's beginning.
     """
 
     direction: str
@@ -158,20 +158,29 @@ def _line(x: "np.ndarray", y: "np.ndarray") -> tuple[float, float]:
 
 
 def _window(groups: Sequence[Sequence[RecordedTransfer]], rate: float) -> int | None:
+    """Find the window; there is one only where transfers overtake others, sent whole none does."""
+    if not any(_overtakes(group) for group in groups):
+        return None
     sizes = [t.bytes for group in groups for t in group]
     whole = _mean_error(groups, rate, inf)
-    if min(sizes) == max(sizes):
-        return None
     candidates = np.geomspace(min(sizes), max(sizes), _WINDOWS)[:-1].round().tolist()
     error, window = min((_mean_error(groups, rate, each), each) for each in candidates)
     return int(window) if error < (1 - _GAIN) * whole else None
 
 
+def _overtakes(group: Sequence[RecordedTransfer]) -> bool:
+    """Tell whether transfers of a link end in another order than they were ready in."""
+    for link in {t.resource for t in group}:
+        ends = [t.end_us for t in sorted(group, key=lambda t: t.start_us) if t.resource == link]
+        if ends != sorted(ends):
+            return True
+    return False
+
+
 def _off(group: Sequence[RecordedTransfer], rate: float, window: float) -> Iterator[float]:
-    first = min(t.start_us for t in group)
     for t, end in zip(group, replayed_ends(group, rate, window), strict=True):
-        if t.end_us > first:
-            yield abs(end - t.end_us) / (t.end_us - first)
+        if t.end_us > 0:
+            yield abs(end - t.end_us) / t.end_us
 
 
 def _mean_error(

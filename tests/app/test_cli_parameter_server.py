@@ -167,7 +167,7 @@ def test_files_are_written(run: Run, steps: str, tmp_path: Path) -> None:
         ((DLC[0], "--batch-size", "1", "--rank", "1"), 1, "and 1 is no worker's"),
         ((DLC[2], "--batch-size", "1"), 1, "No worker's iteration was recorded as a whole."),
         ((SESSION, "--batch-size", "1", "--rank", "2"), 1, "Workers 0 to 0 are in the trace"),
-        (("three.txt", "--batch-size", "1"), 1, "three.txt: At most 2 servers, got 3: 's0', 's1'"),
+        (("many.txt", "--batch-size", "1"), 1, "many.txt: At most 16 servers, got 17: 's0', 's1'"),
         (("empty.txt", "--batch-size", "1"), 1, "empty.txt: Op 'pull:0': bytes must be 1"),
         ((PROFILE, "--batch-size", "1"), 1, ": No bytes of 'MatMul/ReadVariableOp' and 8 more: "),
         (("steps.json", "--step", "1"), 2, "--step: The file is no trace"),
@@ -181,7 +181,7 @@ def test_wrong_use(
     run: Run, steps: str, tmp_path: Path, flags: tuple[str, ...], code: int, says: str
 ) -> None:
     (tmp_path / "list.json").write_text("[]")
-    (tmp_path / "three.txt").write_text(of_servers(3, 10))
+    (tmp_path / "many.txt").write_text(of_servers(17, 10))
     (tmp_path / "empty.txt").write_text(of_servers(1, 0))
     gather = copy.deepcopy(TWO_LAYERS)
     gather["graph"]["ops"][1]["kind"] = "all_gather"
