@@ -99,8 +99,8 @@ class FrameSender:
     connection
         That it alone writes to.
     window_bytes
-        Most bytes that a message sends at first; the rest goes to the end of the queue and is sent
-        whole, as HTTP/2's flow control does. None: each message is sent whole.
+        Most bytes of a tensor that are sent at first; the rest goes to the end of the queue and is sent
+        whole, as HTTP/2's flow control does. None: each is sent whole.
     """
 
     def __init__(self, connection: socket.socket, window_bytes: int | None) -> None:
@@ -146,7 +146,8 @@ class FrameSender:
 
     def _send(self, message: _Message) -> None:
         frame, content = message.frame, message.content()
-        whole = self._window is None or frame.offset or len(content) <= self._window
+        is_cut = frame.kind == PART and not frame.offset and self._window is not None
+        whole = not is_cut or len(content) <= self._window
         now = content if whole else content[: self._window]
         header = _HEADER.pack(*frame._replace(length=len(now)))
         if len(now) < _HEADER.size:
