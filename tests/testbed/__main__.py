@@ -58,10 +58,11 @@ def main() -> None:
         signal.signal(number, lambda number, _: sys.exit(128 + number))
     kept = json.loads(asked.kept.read_text()) if asked.kept.exists() else {}
     for part in () if asked.again else asked.parts:
-        measured = _measure_servers(asked) if part == SERVERS else _measure(part, asked)
-        kept[part] = _joined(kept.get(part), measured)
-        asked.kept.parent.mkdir(parents=True, exist_ok=True)
-        asked.kept.write_text(json.dumps(kept))
+        before = kept.get(part)
+        for measured in _measure_servers(asked) if part == SERVERS else [_measure(part, asked)]:
+            kept[part] = _joined(before, measured)
+            asked.kept.parent.mkdir(parents=True, exist_ok=True)
+            asked.kept.write_text(json.dumps(kept))
     if SERVERS in kept:
         print(servers_page.write(asked.out, kept[SERVERS]))
     if any(part in kept for part in PARTS if part != SERVERS):
@@ -131,19 +132,19 @@ def _measure(part: str, asked: argparse.Namespace) -> dict[str, Any]:
     }
 
 
-def _measure_servers(asked: argparse.Namespace) -> dict[str, Any]:
-    """Run asynchronous training by workers of a parameter server."""
+def _measure_servers(asked: argparse.Namespace) -> Iterator[dict[str, Any]]:
+    """Run asynchronous training by workers of a parameter server; yield all after each cell."""
     load, began, cells = os.getloadavg()[0], time.monotonic(), []
-    for cell in servers.measure(
-        asked.models or _MODELS[SERVERS], asked.served_mbit, asked.served_workers, asked.served_s
-    ):
-        cells.append(cell)
-        print(SERVERS, servers_page.sentence(cell), file=sys.stderr, flush=True)
     network = (
         f"{max(asked.served_workers) + 1} network namespaces around a bridge; a link carries the "
         "same in each direction (htb, TCP Reno), the server's shared equally"
     )
-    return {"said": said_of(network, load, time.monotonic() - began), "cells": cells}
+    for cell in servers.measure(
+        asked.models or _MODELS[SERVERS], asked.served_mbit, asked.served_workers, asked.served_s
+    ):
+        cells.append(cell)
+        print(SERVERS, cell["model"], cell["mbit"], cell["measured"], file=sys.stderr, flush=True)
+        yield {"said": said_of(network, load, time.monotonic() - began), "cells": [*cells]}
 
 
 def _joined(before: dict[str, Any] | None, part: dict[str, Any]) -> dict[str, Any]:

@@ -67,21 +67,29 @@ def measure(
                     load = os.getloadavg()[0]
                     time = _RECORDED_S if count == 1 else seconds
                     said = _run(programs, hosts[0], {**shared, "seconds": time}, count, mbit)
-                    rate, steps = pace([each["ends"][DROPPED:] for each in said])
                     if count == 1:
                         cell["document"] = said[0]["document"]
+                    found = pace([each["ends"][DROPPED:] for each in said])
+                    if found is None:
+                        continue
+                    rate, steps = found
                     cell["measured"][str(count)], cell["steps"][str(count)] = rate, steps
                     cell["load"][str(count)] = load
                 yield cell
 
 
-def pace(ends: Sequence[Sequence[float]]) -> tuple[float, int]:
+def pace(ends: Sequence[Sequence[float]]) -> tuple[float, int] | None:
     """Return steps a second of all workers while all train, and how many that are.
 
-    Of each worker the time from its first end to its last one counts: whole steps.
+    Of each worker the time from its first end to its last one counts: whole steps. None where one
+    has fewer than two.
     """
+    if not all(ends):
+        return None
     first, last = max(each[0] for each in ends), min(each[-1] for each in ends)
     counted = [[end for end in each if first <= end <= last] for each in ends]
+    if min(map(len, counted)) <= 2:
+        return None
     rates = [(len(each) - 1) / (each[-1] - each[0]) for each in counted]
     return sum(rates), sum(len(each) - 1 for each in counted)
 

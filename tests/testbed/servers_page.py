@@ -78,12 +78,6 @@ def rows_of(cell: Mapping[str, Any]) -> tuple[TransferFit, list[ServedRow]]:
     return fit, rows
 
 
-def sentence(cell: Mapping[str, Any]) -> str:
-    """Say in a line how a cell went."""
-    rows = [f"{r.workers}: {r.measured:.2f} ({r.error:+.1%})" for r in rows_of(cell)[1]]
-    return f"{cell['model']} {cell['mbit']:g} Mbit/s, steps/s by workers: {', '.join(rows)}"
-
-
 def write(folder: Path, part: Mapping[str, Any]) -> str:
     """Write ``parameter-servers.json``, ``.md`` and ``.svg``; return the page."""
     folder.mkdir(parents=True, exist_ok=True)
