@@ -2,22 +2,22 @@
 
 from math import inf
 
+from solver.simulation.clock import SharedProgress
 
-class ConnectionProgress:
+
+class ConnectionProgress(SharedProgress):
     """Transfers of workers on a server's link, each with the speed of its connection.
 
-    As :class:`~solver.simulation.clock.SharedProgress`, which is quicker where all have one speed.
-    Each call is at the time of the one before or later, and not after :attr:`next_end`. O(n) each
-    for n transfers in progress.
+    Where all have one speed its base is quicker. Each call is at the time of the one before or
+    later, and not after :attr:`next_end`. O(n) each for n transfers in progress.
     """
 
-    __slots__ = ("_ends", "_speeds", "next_end")
+    __slots__ = ("_ends", "_speeds")
 
-    def __init__(self) -> None:
+    def __init__(self, speed: float) -> None:
+        super().__init__(speed)
         self._ends: dict[int, float] = {}  # at the present speeds [us]
         self._speeds: dict[int, float] = {}
-        #: When the next transfer ends at the present speeds [us]; inf when none is in progress.
-        self.next_end = inf
 
     @property
     def first(self) -> int:
@@ -54,9 +54,7 @@ class ConnectionProgress:
 
     def left(self, now: float) -> float:
         """Sum the lengths that are left of all that is in progress."""
-        return sum(
-            max(end - now, 0.0) * self._speeds[thing] for thing, end in self._ends.items()
-        )
+        return sum(max(end - now, 0.0) * self._speeds[thing] for thing, end in self._ends.items())
 
     def _look(self, now: float) -> None:
         """Find the next end; rounding must not put it before now."""

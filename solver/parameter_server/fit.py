@@ -107,8 +107,12 @@ def fit_transfers(steps: Sequence[Sequence[RecordedTransfer]]) -> TransferFit:
     tried = [group for step in groups[:_TRIED_STEPS] for group in step]
     window = _window(tried, rate)
     errors = tuple(
-        _errors(direction, [group for group in flat if _direction(group[0]) == direction], rate,
-                window or inf)
+        _errors(
+            direction,
+            [group for group in flat if _direction(group[0]) == direction],
+            rate,
+            window or inf,
+        )
         for direction in (DOWNLINK, UPLINK)
         if any(_direction(group[0]) == direction for group in flat)
     )
@@ -122,7 +126,9 @@ def _faults(steps: Sequence[Sequence[RecordedTransfer]]) -> Iterator[Fault]:
     for i, step in enumerate(steps):
         for t in step:
             if not t.start_us <= t.end_us:
-                detail = f"A transfer on {t.resource!r} ends at {t.end_us:g}, before {t.start_us:g}."
+                detail = (
+                    f"A transfer on {t.resource!r} ends at {t.end_us:g}, before {t.start_us:g}."
+                )
                 yield Fault(f"/{i}/ops", FaultCode.OUT_OF_RANGE, detail)
 
 
@@ -183,9 +189,7 @@ def _off(group: Sequence[RecordedTransfer], rate: float, window: float) -> Itera
             yield abs(end - t.end_us) / t.end_us
 
 
-def _mean_error(
-    groups: Sequence[Sequence[RecordedTransfer]], rate: float, window: float
-) -> float:
+def _mean_error(groups: Sequence[Sequence[RecordedTransfer]], rate: float, window: float) -> float:
     return fmean(error for group in groups for error in _off(group, rate, window))
 
 

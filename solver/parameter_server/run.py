@@ -4,16 +4,15 @@ The algorithm is 3.1 of the paper with the repairs of MODEL.md section 13. A res
 serves one op at a time, what is ready first first. What a worker computes, and what a server
 computes for it, takes as long as in its profile. The links are shared: an op on a link is done in
 one service of its bytes or, with flow control, in two, and all that is in service on a link is
-served at one speed, which :class:`~solver.simulation.clock.SharedProgress` keeps; three servers or more have speeds by
-connection.
+served at one speed, which :class:`~solver.simulation.clock.SharedProgress` keeps; with three
+servers or more each connection has its own.
 """
 
 from collections import deque
 from collections.abc import Sequence
-from functools import partial
 from heapq import heappop, heappush
 from math import inf
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -24,6 +23,9 @@ from solver.parameter_server.steps import ServerStep, servers_of
 from solver.simulation.clock import SharedProgress
 from solver.simulation.factors import lognormal
 from solver.units import slack
+
+#: With no more servers all transfers of a link have one speed.
+_ONE_SPEED: Final = 2
 
 
 def run_steps(
@@ -144,8 +146,8 @@ class _ServerRun:
         self._waiting: list[list[int]] = [[] for _ in range(workers)]
         self._left = [0] * workers  # ops that have not ended
         self._heap: list[tuple[float, int]] = []  # ends of what is computed
-        clock = partial(SharedProgress, 1.0) if self._servers <= 2 else ConnectionProgress
-        self._clocks = [clock() for _ in range(2 * len(servers))]
+        clock = ConnectionProgress if self._servers > _ONE_SPEED else SharedProgress
+        self._clocks = [clock(1.0) for _ in range(2 * len(servers))]
         self._active: list[dict[int, None]] = [{} for _ in self._clocks]  # workers on each link
         self._begun = [0.0] * len(self._names)  # of each resource, begun so far [us]
         self._ends: list[list[float]] = [[] for _ in range(workers)]
@@ -327,20 +329,23 @@ class _ServerRun:
             if self._active[link]:
                 self._clocks[link].set_speed(1 / len(self._active[link]), now)
             return
-        if self._servers > 2:
-            first = link - link % self._servers
-            group = range(first, first + self._servers)
-            shares = fair_shares([self._active[each] for each in group])
-            count = len(self._names)
-            for each, own in zip(group, shares, strict=True):
-                resource = self._first_link + each
-                speeds = {worker * count + resource: speed for worker, speed in own.items()}
-                self._clocks[each].set_speeds(speeds, now)
+        if self._servers > _ONE_SPEED:
+            self._share_fairly(link - link % self._servers, now)
             return
         pair = link, link ^ 1  # uplinks are 0 and 1, downlinks 2 and 3
         for one, other in (pair, pair[::-1]):
             if self._active[one]:
                 self._clocks[one].set_speed(share(self._active[one], self._active[other]), now)
+
+    def _share_fairly(self, first: int, now: float) -> None:
+        """Set the speeds of all connections of a direction."""
+        group = range(first, first + self._servers)
+        shares = fair_shares([self._active[link] for link in group])
+        for link, own in zip(group, shares, strict=True):
+            clock = self._clocks[link]
+            assert isinstance(clock, ConnectionProgress)
+            place = self._first_link + link
+            clock.set_speeds({w * len(self._names) + place: own[w] for w in own}, now)
 
     def _done(self, now: float) -> list[float]:
         """Tell what each resource has done by now [us]."""

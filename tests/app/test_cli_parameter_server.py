@@ -310,3 +310,47 @@ def test_a_service_says_the_same(service: Service, run: Run, steps: str, tmp_pat
         assert lasting(there.stdout) == lasting(here.stdout)
     wrong = run("parameter-server", "steps.json", "--servers", "2", "--server", url)
     assert (wrong.returncode, wrong.stderr[:22]) == (2, "interlace: --servers: ")
+
+
+#: Two recorded steps on a link of 1 byte/us that parse 2 us a transfer.
+RECORDED = {
+    "name": "recorded",
+    "batch_size": 4,
+    "steps": [
+        {
+            "ops": [
+                {
+                    "id": "pull",
+                    "resource": "downlink",
+                    "bytes": size,
+                    "start_us": 5,
+                    "end_us": 5 + size,
+                    "parse_us": 2,
+                },
+                {"id": "compute", "resource": "worker", "duration_us": 50, "after": ["pull"]},
+            ]
+        }
+        for size in (100, 300)
+    ],
+}
+
+
+def test_links_are_fitted_to_recorded_steps(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "recorded.json"
+    path.write_text(json.dumps(RECORDED))
+    flags = (str(path), "--fit", "--workers", "1", "--no-explain")
+    fitted = answer(run, *flags)
+    request = fitted["request"]
+    assert request["bandwidths_gbps"] == [pytest.approx(0.008)]
+    assert [request["parse_us_per_byte"], request["parse_us"]] == pytest.approx([0, 2])
+    assert request["flow_control"] is False
+    first, second, *_ = fitted["notes"]
+    assert first.startswith("Fitted to recorded transfers: 0.008 Gbit/s, no window; parsing takes")
+    assert second.startswith("2 recorded transfers on the downlink end so far from where they")
+    assert answer(run, *flags, "--parse-us", "7")["request"]["parse_us"] == 7
+
+
+def test_steps_that_were_not_recorded_fit_nothing(run: Run, steps: str) -> None:
+    done = run("parameter-server", steps, "--fit")
+    assert done.returncode == 1
+    assert "No transfer has start_us and end_us" in done.stderr

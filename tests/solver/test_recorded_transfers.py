@@ -1,4 +1,4 @@
-"""Recorded transfers: replayed by hand and beside the simulator, and fits that find what was put in."""
+"""Recorded transfers: replayed by hand and beside the simulator, and what fits find in them."""
 
 from itertools import accumulate
 from math import inf
@@ -74,8 +74,7 @@ def recorded(rate, window, latency=0.0):
         asked = [pull(size, 10.0) for size in sizes]
         ends = replayed_ends(asked, rate, window)
         pulls = [
-            pull(size, 10.0, end, 0.002 * size + 3.0)
-            for size, end in zip(sizes, ends, strict=True)
+            pull(size, 10.0, end, 0.002 * size + 3.0) for size, end in zip(sizes, ends, strict=True)
         ]
         pushes = [push(800 * scale, 9_000.0, 9_000.0 + 800 * scale / rate + latency)]
         yield [*pulls, *pushes]

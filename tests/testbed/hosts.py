@@ -138,8 +138,19 @@ def _share(
         own = ("classid", f"1:{i:x}", "htb", "rate", share, *ceil, *bursts, "prio", "1")
         _run(*add, "1:1", *own)
         where = f"0x{int(IPv4Address(address)):08x}"
-        _run(*match, "2", "u32", "match", "u32", where, "0xffffffff", "at", field,
-             "flowid", f"1:{i:x}")
+        _run(
+            *match,
+            "2",
+            "u32",
+            "match",
+            "u32",
+            where,
+            "0xffffffff",
+            "at",
+            field,
+            "flowid",
+            f"1:{i:x}",
+        )
 
 
 def real_time() -> tuple[str, ...]:

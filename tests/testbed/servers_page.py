@@ -19,8 +19,8 @@ _HEAD = """\
 <!-- written by python -m tests.testbed --parts servers -->
 
 Workers pull the parameters of a model from one server, compute, and push its gradients, each on its
-own ([how](../how-to/record-a-parameter-server.md)). One worker that is alone records some steps. From
-these alone `interlace parameter-server --fit` predicts the steps a second of more workers.
+own ([how](../how-to/record-a-parameter-server.md)). One worker that is alone records some steps.
+From these alone `interlace parameter-server --fit` predicts the steps a second of more workers.
 
 {said}
 
@@ -93,16 +93,32 @@ def write(folder: Path, part: Mapping[str, Any]) -> str:
         _table(
             ("model", "Mbit/s", "workers", "measured", "predicted", "off", "steps", "load"),
             [
-                (r.model, f"{r.mbit:g}", str(r.workers), f"{r.measured:.2f}", _rate(r),
-                 f"{r.error:+.1%}", str(r.steps), f"{r.load:.1f}")
+                (
+                    r.model,
+                    f"{r.mbit:g}",
+                    str(r.workers),
+                    f"{r.measured:.2f}",
+                    _rate(r),
+                    f"{r.error:+.1%}",
+                    str(r.steps),
+                    f"{r.load:.1f}",
+                )
                 for r in rows
             ],
         ),
-        "![Steps a second by workers: measured as points, predicted as lines](parameter-servers.svg)\n",
+        "![Steps a second by workers, measured and predicted](parameter-servers.svg)\n",
         _ENDS,
         _table(
-            ("model", "Mbit/s", "direction", "mean", "median", "95th percentile", "most",
-             "fitted Mbit/s"),
+            (
+                "model",
+                "Mbit/s",
+                "direction",
+                "mean",
+                "median",
+                "95th percentile",
+                "most",
+                "fitted Mbit/s",
+            ),
             [
                 (c["model"], f"{c['mbit']:g}", *_ends(e), f"{fit.bandwidth_gbps * 1e3:.1f}")
                 for c, fit, _ in cells
@@ -115,9 +131,7 @@ def write(folder: Path, part: Mapping[str, Any]) -> str:
         "said": part["said"],
         "summary": summary,
         "rows": [asdict(row) for row in rows],
-        "fits": [
-            {"model": c["model"], "mbit": c["mbit"], **asdict(fit)} for c, fit, _ in cells
-        ],
+        "fits": [{"model": c["model"], "mbit": c["mbit"], **asdict(fit)} for c, fit, _ in cells],
     }
     (folder / "parameter-servers.json").write_text(json.dumps(kept, indent=1) + "\n")
     _draw(folder / "parameter-servers.svg", rows)

@@ -8,10 +8,12 @@ from threading import Thread
 
 import pytest
 
-torch = pytest.importorskip("torch")
+pytest.importorskip("torch")
 
+import torch
 from torch import nn
 
+from app.schemas.parameter_servers import ParameterServerRequest
 from interlace_client.torch.parameter_server import (
     ServedModel,
     ServingFailed,
@@ -19,6 +21,7 @@ from interlace_client.torch.parameter_server import (
     TrainingServer,
 )
 from interlace_client.torch.parameter_server.shards import shards_of
+from solver.parameter_server.steps import build_step
 
 ROOT = Path(__file__).parents[2]
 LR = 0.1
@@ -81,7 +84,9 @@ def assert_same(model, other):
 def test_one_worker_trains_as_without_a_server(servers, window):
     models = [network() for _ in range(servers)]
     all_servers = [
-        TrainingServer(m.named_parameters(), sgd, workers=1, shard=(i, servers), window_bytes=window)
+        TrainingServer(
+            m.named_parameters(), sgd, workers=1, shard=(i, servers), window_bytes=window
+        )
         for i, m in enumerate(models)
     ]
     threads, failures = started(all_servers)
@@ -172,22 +177,28 @@ def test_options_that_are_refused(options):
         TrainingServer(network().named_parameters(), sgd, **options)
 
 
+def train_twice(served, model, batches):
+    """Make two backward passes in a step."""
+    with served.step():
+        for each in batches:
+            model(each).sum().backward()
+
+
 def test_a_second_backward_pass_of_a_step_is_refused():
     server = TrainingServer(network().named_parameters(), sgd, workers=1)
     threads, _ = started([server])
     model = network()
     served = ServedModel(model, [server.address])
-    with pytest.raises(RuntimeError, match="one backward pass"), served.step():
-        for step in range(2):
-            model(batch(step, 0)).sum().backward()
+    losses = [batch(step, 0) for step in range(2)]
+    with pytest.raises(RuntimeError, match="one backward pass"):
+        train_twice(served, model, losses)
+    with pytest.raises(ServingFailed, match="A step has failed"):
+        train(served, model, 0, 1)
     served.close()
     threads[0].join()
 
 
 def test_recorded_steps_are_steps_that_the_product_reads():
-    from app.schemas.parameter_servers import ParameterServerRequest
-    from solver.parameter_server.steps import build_step
-
     servers = [
         TrainingServer(network().named_parameters(), sgd, workers=1, shard=(i, 2)) for i in range(2)
     ]

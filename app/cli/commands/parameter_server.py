@@ -182,9 +182,7 @@ def parameter_server(
         text, at_rank = flags.parameters(parameters), flags.rank(rank)
         source = GraphSource(name, raw, {}, step=step, parameters=text, rank=at_rank)
         graph, request, notes = read_steps(source, fields)
-        if fit:
-            request, fitted = with_fit(request, fields)
-            notes = (*fitted, *notes)
+        request, fitted = with_fit(request, fields) if fit else (request, [])
         with _blaming_views():  # before the work is done
             views.place_of(request, at_workers, at_bandwidth_gbps)
             shown = is_shown and views.simulated_again(
@@ -207,7 +205,7 @@ def parameter_server(
         else:
             with interruptible(), counting("rows") as progress:
                 answer = run(graph, request, progress)
-    answer = answer.model_copy(update={"notes": [*notes, *answer.notes]})
+    answer = answer.model_copy(update={"notes": [*fitted, *notes, *answer.notes]})
     if csv is not None:
         csv.write_text(views.table(answer), encoding="utf-8", newline="")
     if plot is not None:

@@ -99,8 +99,8 @@ class FrameSender:
     connection
         That it alone writes to.
     window_bytes
-        Most bytes of a tensor that are sent at first; the rest goes to the end of the queue and is sent
-        whole, as HTTP/2's flow control does. None: each is sent whole.
+        Most bytes of a tensor that are sent at first; the rest goes to the end of the queue and is
+        sent whole, as HTTP/2's flow control does. None: each is sent whole.
     """
 
     def __init__(self, connection: socket.socket, window_bytes: int | None) -> None:
@@ -111,7 +111,9 @@ class FrameSender:
         self._thread = Thread(target=self._run, name="parameter-server-sender", daemon=True)
         self._thread.start()
 
-    def put(self, frame: Frame, content: Callable[[], memoryview] = lambda: memoryview(b"")) -> None:
+    def put(
+        self, frame: Frame, content: Callable[[], memoryview] = lambda: memoryview(b"")
+    ) -> None:
         """Queue a message; what it carries is asked for when its turn comes."""
         self._queue_up(_Message(frame, content))
 
@@ -133,11 +135,14 @@ class FrameSender:
     def _run(self) -> None:
         with suppress(OSError):  # the reader says that the connection is lost
             while (message := self._next()) is not None:
-                try:
-                    self._send(message)
-                except ServingFailed as error:  # what was to be sent will never be
-                    text = memoryview(json.dumps(str(error)).encode())
-                    self._send(_Message(Frame(ERROR), lambda: text))  # noqa: B023 - called here
+                self._send_or_tell(message)
+
+    def _send_or_tell(self, message: _Message) -> None:
+        try:
+            self._send(message)
+        except ServingFailed as error:  # what was to be sent will never be
+            text = memoryview(json.dumps(str(error)).encode())
+            self._send(_Message(Frame(ERROR), lambda: text))
 
     def _next(self) -> _Message | None:
         with self._changed:
@@ -146,15 +151,16 @@ class FrameSender:
 
     def _send(self, message: _Message) -> None:
         frame, content = message.frame, message.content()
-        is_cut = frame.kind == PART and not frame.offset and self._window is not None
-        whole = not is_cut or len(content) <= self._window
-        now = content if whole else content[: self._window]
+        window = len(content)
+        if frame.kind == PART and not frame.offset and self._window is not None:
+            window = self._window
+        now = content[:window]
         header = _HEADER.pack(*frame._replace(length=len(now)))
         if len(now) < _HEADER.size:
             self._connection.sendall(header + now)
         else:
             self._connection.sendall(header)
             self._connection.sendall(now)
-        if not whole:
-            rest = content[self._window :]
-            self.put(frame._replace(offset=self._window), lambda: rest)
+        if len(now) < len(content):
+            rest = content[window:]
+            self.put(frame._replace(offset=window), lambda: rest)

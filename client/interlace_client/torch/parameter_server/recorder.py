@@ -75,19 +75,21 @@ class StepRecorder:
             What the links carry [Gbit/s], where it is known.
         """
         if not self._steps:
-            raise ValueError("No step is recorded; the first step after the recorder is set is not.")
+            raise ValueError(
+                "No step is recorded; the first step after the recorder is set is not."
+            )
         bandwidths = {} if gbps is None else {"bandwidths_gbps": [gbps]}
         steps = [{"ops": ops} for ops in self._steps]
         return {"name": name, "batch_size": batch_size, **bandwidths, "steps": steps}
 
-    def write(self, path: str | Path, name: str, batch_size: int, gbps: float | None = None) -> None:
+    def write(
+        self, path: str | Path, name: str, batch_size: int, gbps: float | None = None
+    ) -> None:
         """Write :meth:`document` as JSON."""
         Path(path).write_text(json.dumps(self.document(name, batch_size, gbps)), encoding="utf-8")
 
 
-def _ops(
-    events: StepEvents, owners: Sequence[int], servers: int, before: float
-) -> Iterator[Op]:
+def _ops(events: StepEvents, owners: Sequence[int], servers: int, before: float) -> Iterator[Op]:
     """List the ops of a step; times are from its beginning."""
 
     def us(seconds: float) -> float:

@@ -41,8 +41,8 @@ class TrainingServer:
     workers
         How many there will be.
     needed
-        Gradients that make an update. None: each is used when it comes, asynchronously. ``workers``:
-        synchronously. Fewer: the others are backups, whose late gradients are dropped.
+        Gradients that make an update. None: each is used when it comes, asynchronously.
+        ``workers``: synchronously. Fewer: the others are backups, whose late gradients are dropped.
     shard
         Which server this is, and of how many: each tensor goes to the server with the fewest bytes
         so far.
@@ -74,7 +74,9 @@ class TrainingServer:
             raise ValueError(f"needed must be 1 to {workers} of {workers} workers, got {needed}.")
         number, servers = shard
         if not 0 <= number < servers:
-            raise ValueError(f"shard must be (0, {servers}) to ({servers - 1}, {servers}): {shard}.")
+            raise ValueError(
+                f"shard must be (0, {servers}) to ({servers - 1}, {servers}): {shard}."
+            )
         named = [(name, p) for name, p in parameters if p.requires_grad]
         owners = shards_of([p.numel() * p.element_size() for _, p in named], servers)
         self._tensors = [

@@ -113,7 +113,11 @@ class ServedModel:
             sender.put(Frame(PULL))
         if self._waits_for_all:
             self._use(range(len(self._parameters)))
-        yield
+        try:
+            yield
+        except BaseException:
+            self._failure = ServingFailed("A step has failed: what it pulled may still come.")
+            raise
         self._is_in_step = False
         self._use(i for i in range(len(self._parameters)) if i not in self._usable)
         if self._is_synchronous:  # others wait for a gradient of each tensor
