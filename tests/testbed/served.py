@@ -45,7 +45,7 @@ def _train(cell: dict[str, Any]) -> None:
     model, train = served_model(cell["model"], cell["bytes"], cell["compute_us"])
     served = ServedModel(model, [(cell["address"], cell["port"])])
     recorder = StepRecorder() if cell["is_recorded"] else None
-    ends = []
+    ends: list[float] = []
     time.sleep(cell["wait_s"])
     until = time.perf_counter() + cell["seconds"]
     while time.perf_counter() < until:

@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from solver.parameter_server.fit import TransferFit, fit_transfers
 from solver.parameter_server.options import ThroughputOptions
@@ -27,6 +27,13 @@ _BYTES, _COMPUTE_US = 1_000_000, 300_000.0
 _RECORDED_S = 10.0
 #: Before all other programs of the machine, where that is allowed.
 _FIRST = ("nice", "-n", "-10")
+
+
+class ServedProgram(NamedTuple):
+    """A server or a worker on its host, and where it writes what goes wrong."""
+
+    process: "subprocess.Popen[str]"
+    log: Path
 
 
 def measure(
@@ -128,7 +135,7 @@ def _transfers_of(ops: Sequence[Mapping[str, Any]]) -> list[RecordedTransfer]:
 
 
 def _run(
-    programs: Sequence["subprocess.Popen[str]"],
+    programs: Sequence[ServedProgram],
     server: Host,
     cell: Mapping[str, Any],
     count: int,
@@ -149,27 +156,30 @@ def _run(
     return said
 
 
-def _ask(program: "subprocess.Popen[str]", cell: Mapping[str, Any]) -> None:
-    print(json.dumps(cell), file=program.stdin, flush=True)
+def _ask(program: ServedProgram, cell: Mapping[str, Any]) -> None:
+    print(json.dumps(cell), file=program.process.stdin, flush=True)
 
 
-def _answer(program: "subprocess.Popen[str]") -> dict[str, Any]:
-    line = program.stdout.readline()
+def _answer(program: ServedProgram) -> dict[str, Any]:
+    assert program.process.stdout is not None
+    line = program.process.stdout.readline()
     if not line:
-        raise RuntimeError(f"A program has ended: {Path(program.stderr_path).read_text()[-1500:]}")
-    return json.loads(line)
+        raise RuntimeError(f"A program has ended: {program.log.read_text()[-1500:]}")
+    said: dict[str, Any] = json.loads(line)
+    return said
 
 
 @contextmanager
-def _programs(hosts: Sequence[Host]) -> Iterator[list["subprocess.Popen[str]"]]:
+def _programs(hosts: Sequence[Host]) -> Iterator[list[ServedProgram]]:
     """Start a program on each host; the first is the server."""
     environment = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": f"{ROOT}:{ROOT / 'client'}"}
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         programs = []
         for i, host in enumerate(hosts):
-            log = stack.enter_context((folder / f"{i}.log").open("w"))
-            program = subprocess.Popen(
+            path = folder / f"{i}.log"
+            log = stack.enter_context(path.open("w"))
+            process = subprocess.Popen(
                 host.command(*_FIRST, sys.executable, "-m", "tests.testbed.served"),
                 cwd=ROOT,
                 env=environment,
@@ -178,10 +188,9 @@ def _programs(hosts: Sequence[Host]) -> Iterator[list["subprocess.Popen[str]"]]:
                 stderr=log,
                 text=True,
             )
-            program.stderr_path = log.name
-            stack.callback(program.wait)
-            stack.callback(program.kill)
-            programs.append(program)
+            stack.callback(process.wait)
+            stack.callback(process.kill)
+            programs.append(ServedProgram(process, path))
         for program in programs:
             _answer(program)
         yield programs

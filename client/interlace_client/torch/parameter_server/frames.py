@@ -86,7 +86,7 @@ def read_json(connection: socket.socket, frame: Frame) -> Any:
     return json.loads(bytes(memory))
 
 
-class _Message(NamedTuple):
+class _Outgoing(NamedTuple):
     frame: Frame
     content: Callable[[], memoryview]
 
@@ -106,7 +106,7 @@ class FrameSender:
     def __init__(self, connection: socket.socket, window_bytes: int | None) -> None:
         self._connection = connection
         self._window = window_bytes
-        self._queue: deque[_Message | None] = deque()
+        self._queue: deque[_Outgoing | None] = deque()
         self._changed = Condition()
         self._thread = Thread(target=self._run, name="parameter-server-sender", daemon=True)
         self._thread.start()
@@ -115,7 +115,7 @@ class FrameSender:
         self, frame: Frame, content: Callable[[], memoryview] = lambda: memoryview(b"")
     ) -> None:
         """Queue a message; what it carries is asked for when its turn comes."""
-        self._queue_up(_Message(frame, content))
+        self._queue_up(_Outgoing(frame, content))
 
     def put_json(self, kind: int, value: Any) -> None:
         """Queue JSON."""
@@ -127,7 +127,7 @@ class FrameSender:
         self._queue_up(None)
         self._thread.join()
 
-    def _queue_up(self, message: _Message | None) -> None:
+    def _queue_up(self, message: _Outgoing | None) -> None:
         with self._changed:
             self._queue.append(message)
             self._changed.notify()
@@ -137,19 +137,19 @@ class FrameSender:
             while (message := self._next()) is not None:
                 self._send_or_tell(message)
 
-    def _send_or_tell(self, message: _Message) -> None:
+    def _send_or_tell(self, message: _Outgoing) -> None:
         try:
             self._send(message)
         except ServingFailed as error:  # what was to be sent will never be
             text = memoryview(json.dumps(str(error)).encode())
-            self._send(_Message(Frame(ERROR), lambda: text))
+            self._send(_Outgoing(Frame(ERROR), lambda: text))
 
-    def _next(self) -> _Message | None:
+    def _next(self) -> _Outgoing | None:
         with self._changed:
             self._changed.wait_for(lambda: self._queue)
             return self._queue.popleft()
 
-    def _send(self, message: _Message) -> None:
+    def _send(self, message: _Outgoing) -> None:
         frame, content = message.frame, message.content()
         window = len(content)
         if frame.kind == PART and not frame.offset and self._window is not None:
