@@ -30,8 +30,8 @@ MAX_TABLE_SIZES = 2_048
 
 # Parameter servers ----------------------------------------------------------------------------
 
-#: Most servers of a step: how more share the workers' links is not known.
-MAX_SERVERS = 2
+#: Most servers of a step.
+MAX_SERVERS = 16
 #: Most workers of a predicted throughput, and most steps of each.
 MAX_PREDICTED_WORKERS = 1_000
 MAX_PREDICTED_STEPS = 100_000

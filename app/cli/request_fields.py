@@ -469,7 +469,7 @@ FIELDS: dict[str, RequestField] = {
     "ParameterServerRequest.servers": RequestField(
         "Over how many servers the tensors of a graph are spread",
         least=1,
-        most=2,
+        most=16,
         default="1",
     ),
     "ParameterServerRequest.simulated_steps": RequestField(
