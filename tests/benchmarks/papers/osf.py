@@ -19,8 +19,12 @@ from solver.prediction.osf import csf, osf_fusion
 from solver.prediction.passes import passes_of
 from solver.simulation.engine import Policy, iteration_time, simulate
 from tests.benchmarks.papers.gpus import BATCH, RTX_2080_TI, SPEED, timed, training_flops, vgg_us
-from tests.benchmarks.papers.tables import Row, Table, overlap, percents, span
+from tests.benchmarks.papers.tables import Curve, Plot, Row, Table, overlap, percents, span
 
+CITED = (
+    "T. Liu et al., *Modeling and Optimizing the Scaling Performance in Distributed Deep Learning "
+    "Training*, WWW 2022."
+)
 WORKERS, PRINTED_GBPS = 32, 25.0
 #: Start-up [us]: each of 2 (32 - 1) steps of the ring takes a round trip, and 45 KB, the paper's
 #: bandwidth-delay product, are 14.4 us at 25 Gbit/s.
@@ -105,6 +109,16 @@ def settings() -> tuple[Setting, Setting]:
     return Setting(PRINTED_GBPS), reached()
 
 
+def tables(*, quick: bool) -> Iterator[Table]:
+    """Yield the tables in the paper's order, then what the assumptions do to them."""
+    yield table_2()
+    yield scaling()
+    yield fusion()
+    yield by_belief()
+    if not quick:
+        yield by_startup()
+
+
 def table_2() -> Table:
     rows = []
     for name, (gflops, mib, tensors) in TABLE_2.items():
@@ -127,7 +141,13 @@ def table_2() -> Table:
         "TensorFlow's ResNets have 10 in each block where ours have 9, and what the paper counts "
         "as 22 and 24 tensors of VGG (weights and biases are 32 and 38) it does not say."
     ]
-    return Table("OSF, Table 2: the models", rows, notes)
+    return Table(
+        "OSF, Table 2: the models",
+        rows,
+        notes,
+        place="Table 2",
+        decides="Which published model is meant: its depth alone is printed.",
+    )
 
 
 def scaling() -> Table:
@@ -174,7 +194,20 @@ def scaling() -> Table:
             f"{100 * drift:.1f} %",
         ),
     ]
-    return Table("OSF, Fig. 3 and 8: scaling factors on 32 GPUs", rows, _assumed())
+    names, bars = tuple(TABLE_2), tuple(map(float, range(len(TABLE_2))))
+    found = {"CSF": csfs, "OSF": pairs}
+    curves = [
+        Curve(f"{label}, fitted bandwidth", bars, tuple(values[name][1] or 0.0 for name in names))
+        for label, values in found.items()
+    ]
+    return Table(
+        "OSF, Fig. 3 and 8: scaling factors on 32 GPUs",
+        rows,
+        _assumed(),
+        place="Sections 3.2 and 4.1 (Figs. 3, 8)",
+        decides="Start-up and reached bandwidth; neither is published.",
+        plots=[Plot("Fig. 3: 32 GPUs", "", "scaling factor", tuple(curves), names=names)],
+    )
 
 
 def fusion() -> Table:
@@ -191,7 +224,21 @@ def fusion() -> Table:
         _gained("VGG-16, 1 GB over none", "-9 %", giga, none, "VGG16", (-0.14, -0.04)),
         *_adaptive(hundred),
     ]
-    return Table("OSF, Fig. 4, 6 and 11: fusion on 32 GPUs", rows, ["Networks as above."])
+    sizes = (1e3, 1e4, 1e5, 1e6, 1e7, HUNDRED_MB, ONE_GB)
+    curves = tuple(
+        Curve(name, sizes, tuple(factor(name, setups[1], size) for size in sizes))
+        for name in ("ResNet101", "VGG16")
+    )
+    return Table(
+        "OSF, Fig. 4, 6 and 11: fusion on 32 GPUs",
+        rows,
+        ["Networks as above."],
+        place="Sections 3.3 and 4.2 (Figs. 4, 6, 11)",
+        decides="Start-up, and what a fusion strategy believes of it (below).",
+        plots=[
+            Plot("Figs. 4, 6b: fusion buffer", "buffer [B]", "scaling factor", curves, log_x=True)
+        ],
+    )
 
 
 def _gained(claim: str, paper: str, over: dict, base: dict, name: str, within: tuple) -> Row:
@@ -245,22 +292,22 @@ def by_belief() -> Table:
     network, model = alike(cost_of(Cluster(WORKERS, PRINTED_GBPS, BELIEVED_US))), MODELS["resnet50"]
     ada = iteration_time(model(), network, POLICIES["ada_fusion"])
     rows = []
-    for words, factor, paper in (
-        ("all of it", 1.0, 0.0),
-        ("half", 0.5, 0.029),
-        ("a quarter", 0.25, 0.075),
-    ):
+    for words, factor in (("all of it", 1.0), ("half", 0.5), ("a quarter", 0.25)):
         _, policy = decided(Choice("mg_wfbp"), model(), network, Belief(startup=factor))
         gained = iteration_time(model(), network, policy) / ada - 1
-        agrees = abs(gained - paper) < 0.0005
-        rows.append(Row(words, f"{paper:.1%}", f"{gained:.1%}", agrees))
+        rows.append(Row(f"MG-WFBP believes {words}", "", f"{gained:.1%}"))
     notes = [
         f"Our generated ResNet-50 on 32 workers at 25 Gbit/s and a start-up of "
-        f"{BELIEVED_US / 1e3:g} ms, which was chosen so that both figures come out. Below 2.2 ms "
+        f"{BELIEVED_US / 1e3:g} ms. Below 2.2 ms "
         "the belief changes nothing here, since MG-WFBP merges what waits for the channel anyway; "
         "at 3 ms the gains are 7 and 12 %."
     ]
-    return Table("adaFusion over MG-WFBP, by the start-up that MG-WFBP believes", rows, notes)
+    return Table(
+        "adaFusion over MG-WFBP, by the start-up that MG-WFBP believes",
+        rows,
+        notes,
+        decides="The true start-up.",
+    )
 
 
 def by_startup() -> Table:
@@ -283,7 +330,8 @@ def by_startup() -> Table:
         f"At {reached().gbps:.1f} Gbit/s: VGG-16 without fusion; CSF over OSF, ResNets; ResNet-101 "
         "with 100 MB and with 1 GB over none."
     ]
-    return Table("OSF by start-up", rows, notes, "")
+    decides = "What the title varies."
+    return Table("OSF by start-up", rows, notes, "", "Sections 3 and 4", decides)
 
 
 def _assumed() -> list[str]:
