@@ -14,8 +14,13 @@ from tests.benchmarks.papers import (
     lenet5,
     mxnet,
     osf,
+    osf_belief,
+    osf_fit,
+    osf_fusion,
+    osf_setup,
     pace,
     pace_tensors,
+    pace_transport,
     phub,
     phub_money,
     sketchdlc,
@@ -100,15 +105,15 @@ def test_barrier_changes_nothing_first_in_first_out():
 
 
 def test_scaling():
-    assert osf.factor("VGG16", osf.reached()) == pytest.approx(0.25)
-    assert osf.reached().gbps < osf.PRINTED_GBPS
+    assert osf_setup.factor("VGG16", osf_setup.reached()) == pytest.approx(0.25)
+    assert osf_setup.reached().gbps < osf_setup.PRINTED_GBPS
     found = claims(osf.scaling())
     assert found["CSF above OSF for the three ResNets"].agrees
     assert found["OSF off the measured; ours off the simulator"].ours == "0.0 %"
 
 
 def test_fusion():
-    found = claims(osf.fusion())
+    found = claims(osf_fusion.fusion())
     agree = [row.agrees for claim, row in found.items() if claim.startswith(("ResNet", "VGG"))]
     assert agree == [True] * 5
     assert len(osf.by_startup().rows) == len(osf.STARTUPS)
@@ -245,6 +250,29 @@ def test_what_an_asynchronous_run_cannot_be_compared_with():
     assert all(row.why and row.agrees is None for row in async_sgd.errors().rows)
 
 
+def test_beliefs_of_figure_11():
+    rows = osf_belief.strategies().rows
+    assert len(rows) == 10
+    assert all(row.why.startswith("Belief of ") for row in rows)
+    gains = {(1.0, 1.0): 0.0, (0.5, 1.0): 0.2, (2.0, 1.0): 0.2, (4.0, 1.0): 0.9}
+    assert osf_belief._turning(gains, 0.1) == (2.0, 1.0)
+    assert osf_belief._turning(gains, 0.0) == (1.0, 1.0)
+    assert osf_belief._turning(gains, 1.0) is None
+
+
+def test_a_slow_start_is_fitted_by_the_curve():
+    found = claims(osf_fit.errors())
+    assert found["piecewise off, all sizes: median, worst"].agrees
+    just_below, at = osf_fit.truth(osf_fit.BDP - 1), osf_fit.truth(osf_fit.BDP)
+    assert just_below == pytest.approx(at, rel=1e-4)
+
+
+def test_transport_of_pace():
+    found = claims(pace_transport.plateau(run))
+    assert found["12.5 Gbit/s at most: speed of PACE, 12.5 to 25 Gbit/s"].agrees
+    assert not found["all of the bandwidth: speed of PACE, 12.5 to 25 Gbit/s"].agrees
+
+
 def test_phub():
     assert all(row.agrees for row in phub.bandwidths().rows[:-1])
     found = claims(phub.training())
@@ -273,5 +301,5 @@ def test_the_quick_mode_says_why_where_it_differs():
 
 def test_belief_in_half_the_start_up_gives_the_papers_direction():
     """The gains of adaFusion over MG-WFBP, which believes all, half, a quarter of the start-up."""
-    table = osf.by_belief()
+    table = osf_belief.by_belief()
     assert [row.ours for row in table.rows] == ["0.0%", "2.9%", "7.5%"]

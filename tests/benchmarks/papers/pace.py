@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import product
 
-from tests.benchmarks.papers import pace_tensors
+from tests.benchmarks.papers import pace_tensors, pace_transport
 from tests.benchmarks.papers.gpus import RESNET50_US
 from tests.benchmarks.papers.pace_cells import START_UP_US, Key, gain, graph, models
 from tests.benchmarks.papers.tables import Curve, Plot, Row, Table, overlap, percents, span
@@ -82,6 +82,8 @@ def tables(run: Run, *, quick: bool) -> Iterator[Table]:
     if not quick:
         yield by_startup(run)
         yield by_slowness(run)
+        yield pace_transport.negotiated(run, FIG_8)
+        yield pace_transport.plateau(run)
 
 
 def table_2() -> Table:

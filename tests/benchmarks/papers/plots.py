@@ -55,7 +55,7 @@ def _lines(panel: Axes, plot: Plot) -> None:
         panel.set_xscale("log")
     if plot.log_y:
         panel.set_yscale("log")
-    else:
+    elif not plot.is_signed:
         panel.set_ylim(bottom=0)
 
 

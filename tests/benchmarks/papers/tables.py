@@ -55,6 +55,7 @@ class Plot:
     log_y: bool = False
     names: tuple[str, ...] = ()
     is_stepped: bool = False
+    is_signed: bool = False
 
 
 class Table(NamedTuple):
