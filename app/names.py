@@ -91,6 +91,7 @@ FITS = (
 FUSIONS = (
     "joint",
     "maxmin",
+    "maxmin_momentum",
     "none",
 )
 

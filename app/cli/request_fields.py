@@ -332,6 +332,7 @@ FIELDS: dict[str, RequestField] = {
         choices=(
             "joint",
             "maxmin",
+            "maxmin_momentum",
             "none",
         ),
         default="joint",

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import product
 
-from tests.benchmarks.papers import pace_tensors, pace_transport
+from tests.benchmarks.papers import pace_search, pace_tensors, pace_transport
 from tests.benchmarks.papers.gpus import RESNET50_US
 from tests.benchmarks.papers.pace_cells import START_UP_US, Key, gain, graph, models
 from tests.benchmarks.papers.tables import Curve, Plot, Row, Table, overlap, percents, span
@@ -79,6 +79,7 @@ def tables(run: Run, *, quick: bool) -> Iterator[Table]:
     yield fig_8(run, workers=(2, 8, 16) if quick else WORKERS)
     yield fig_9(run)
     yield pace_tensors.idle()
+    yield pace_search.counts()
     if not quick:
         yield by_startup(run)
         yield by_slowness(run)
