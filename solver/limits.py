@@ -21,6 +21,8 @@ MAX_WORKERS = 1_000_000
 #: Least and most bandwidth [Gbit/s].
 MIN_BANDWIDTH_GBPS = 1e-6
 MAX_BANDWIDTH_GBPS = 1e6
+#: Least share of a bandwidth that a transport reaches.
+MIN_LINE_RATE_SHARE = 1e-3
 #: Longest start-up of a launch, and longest hop [us].
 MAX_STARTUP_US = 1e9
 #: Most times as long as by itself that compute takes beside communication.

@@ -26,6 +26,7 @@ from app.cli.commands.predict import predict
 from app.cli.commands.runs import run_
 from app.cli.commands.serve import serve
 from app.cli.commands.simulate import simulate
+from app.cli.commands.sizes import sizes
 from app.cli.commands.sweep import sweep
 from app.cli.extras import check_extra, missing_extra
 
@@ -42,6 +43,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "export": export,
     "calibrate": calibrate,
     "dlc": dlc,
+    "sizes": sizes,
     "run": run_,
     "delete": delete,
     "audit": audit,

@@ -132,6 +132,18 @@ FIELDS: dict[str, RequestField] = {
         most=1000000000.0,
         default="0",
     ),
+    "ClusterBody.line_rate_share": RequestField(
+        "Share of bandwidth_gbps that the transport reaches",
+        least=0.001,
+        most=1,
+        default="1",
+    ),
+    "ClusterBody.negotiation_us_per_worker": RequestField(
+        "What each launch takes more for each worker, as workers agree on what is ready",
+        least=0,
+        most=1000000000.0,
+        default="0",
+    ),
     "ClusterBody.node_bandwidth_gbps": RequestField(
         "hierarchical: bandwidth between two workers of a node",
         least=1e-06,
@@ -320,6 +332,7 @@ FIELDS: dict[str, RequestField] = {
         choices=(
             "joint",
             "maxmin",
+            "maxmin_momentum",
             "none",
         ),
         default="joint",

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from solver.codes import FaultCode
 from solver.costs.algorithms import cost_of
-from solver.costs.algorithms.extrapolation import is_extrapolated
+from solver.costs.algorithms.extrapolation import MEASURED, is_extrapolated
 from solver.costs.checks import cluster_faults
 from solver.costs.cluster import Cluster
 from solver.costs.cost import Cost
@@ -56,6 +56,8 @@ class Network:
         Channels and how far their costs are from what they were fitted to, of those that tell.
     scaled
         Channels whose costs were measured with other workers, or at another bandwidth.
+    assumed
+        Channels and what is assumed of their transport beyond start-up and bandwidth, in words.
     """
 
     cost: Callable[[ChannelCost], Cost]
@@ -64,6 +66,7 @@ class Network:
     workers: tuple[tuple[str, int], ...] = ()
     errors: tuple[tuple[str, CostError], ...] = ()
     scaled: tuple[str, ...] = ()
+    assumed: tuple[tuple[str, str], ...] = ()
 
     def __call__(self, lane: ChannelCost) -> Cost:
         """Return the cost of a launch in a lane."""
@@ -108,7 +111,22 @@ def network_of(cluster: Cluster) -> Network:
             if channel.cost_error is not None
         ),
         tuple(name for name, channel in channels.items() if is_extrapolated(channel)),
+        tuple(
+            (name, words)
+            for name, channel in channels.items()
+            if (words := _assumed_of(channel)) is not None
+        ),
     )
+
+
+def _assumed_of(channel: Cluster) -> str | None:
+    """Say what is assumed of a channel's transport; None where nothing is, or it was measured."""
+    said = []
+    if channel.negotiation_us_per_worker:
+        said.append(f"{channel.negotiation_us_per_worker:g} us of negotiation a worker and launch")
+    if channel.line_rate_share < 1:
+        said.append(f"{channel.line_rate_share:.4g} of the bandwidth for the transport")
+    return " and ".join(said) if said and channel.algorithm not in MEASURED else None
 
 
 def bytes_on(graph: Graph) -> Counter[str]:
