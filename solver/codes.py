@@ -53,6 +53,7 @@ class FaultCode(Code):
     NO_ALL_REDUCE = "no_all_reduce", "The plan holds nothing that the tool could sum."
     NOT_DATA_PARALLEL = "not_data_parallel", "The tool sums whole gradients; the graph shards them."
     NOT_SHARDED = "not_sharded", "The graph is not that of fully sharded data parallelism."
+    NO_FORM = "no_form", "The format has no form for what the plan sends."
     NO_PARAMETER_NAMES = "no_parameter_names", "Tensors do not have the names of parameters."
 
     # files

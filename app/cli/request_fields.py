@@ -230,6 +230,7 @@ FIELDS: dict[str, RequestField] = {
             "reduce_scatter",
             "broadcast",
             "all_to_all",
+            "send_recv",
         ),
     ),
     "CostModelRequest.kinds": RequestField(
@@ -240,6 +241,7 @@ FIELDS: dict[str, RequestField] = {
             "reduce_scatter",
             "broadcast",
             "all_to_all",
+            "send_recv",
         ),
     ),
     "CostModelRequest.mixed": RequestField(

@@ -143,6 +143,9 @@ def _readable_op(known: dict[str, Any], name: str, after: tuple[str, ...]) -> Op
     """Return an op with what can be read of it; no time, which nobody looks at here."""
     kind, size, channel = kind_of(known), known.get("bytes"), known.get("channel")
     element, key = known.get("element_bytes"), known.get("fuse_key")
+    source, target = known.get("source"), known.get("target")
+    if kind == COMPUTE or not _is_name(source) or not _is_name(target):
+        source = target = None
     if not _is_size(element) or not _is_size(size):
         element = 1
     stream = known.get("stream") if kind == COMPUTE else None
@@ -158,6 +161,8 @@ def _readable_op(known: dict[str, Any], name: str, after: tuple[str, ...]) -> Op
         element,
         key if _is_name(key) else None,
         _readable_slowdown(slowdown) if isinstance(slowdown, dict) else None,
+        source=source,
+        target=target,
     )
 
 

@@ -240,6 +240,10 @@ class NotSharded(Refused):
     """The graph is not that of fully sharded data parallelism."""
 
 
+class NoForm(Refused):
+    """The format has no form for what the plan sends."""
+
+
 class NoParameterNames(Refused):
     """Tensors do not have the names of parameters."""
 
@@ -417,6 +421,7 @@ PROBLEMS: dict[str, type[ProblemError]] = {
     "no_all_reduce": NoAllReduce,
     "not_data_parallel": NotDataParallel,
     "not_sharded": NotSharded,
+    "no_form": NoForm,
     "no_parameter_names": NoParameterNames,
     "wrong_format": WrongFormat,
     "unknown_format": UnknownFormat,

@@ -24,6 +24,7 @@ from solver.costs.network import (
     as_network,
     bytes_on,
     cost_error_of,
+    lane_of_op,
     network_of,
 )
 
@@ -50,6 +51,7 @@ __all__ = [
     "cost_error_of",
     "cost_of",
     "is_extrapolated",
+    "lane_of_op",
     "network_of",
     "ring",
     "scale",

@@ -14,26 +14,34 @@ from solver.costs.cluster import Cluster
 from solver.costs.cost import Cost
 from solver.costs.cost_error import CostError, weighted
 from solver.errors import Fault, InvalidCluster
-from solver.graph import NETWORK, Graph
+from solver.graph import NETWORK, Graph, Op
 
 
 class ChannelCost(NamedTuple):
     """What may be fused, at one cost: one kind of collective on one channel, and of one key.
 
-    Elements of different sizes are of different types, so a bucket has elements of one size. The
-    cost depends on channel and kind alone.
+    Elements of different sizes are of different types, so a bucket has elements of one size. Sends
+    are of one pair of ranks. The cost depends on channel and kind alone.
     """
 
     channel: str
     kind: str
     fuse_key: str | None = None
     element_bytes: int = 1
+    pair: tuple[str, str] | None = None
 
     def __str__(self) -> str:
         """Say what differs from what is usual."""
         key = "" if self.fuse_key is None else f" with fuse_key {self.fuse_key!r}"
         size = "" if self.element_bytes == 1 else f" of {self.element_bytes}-byte elements"
-        return f"{self.kind} on {self.channel}{key}{size}"
+        pair = "" if self.pair is None else " from {!r} to {!r}".format(*self.pair)
+        return f"{self.kind} on {self.channel}{pair}{key}{size}"
+
+
+def lane_of_op(op: Op) -> ChannelCost:
+    """Return the lane of a collective."""
+    pair = None if op.source is None or op.target is None else (op.source, op.target)
+    return ChannelCost(op.channel, op.kind, op.fuse_key, op.element_bytes, pair)
 
 
 @dataclass(frozen=True, slots=True)

@@ -138,6 +138,8 @@ def _bucket_faults(graph: Graph, after: After, plan: Plan, ends: dict[str, float
             faults.append(f"Bucket {bucket.id}: a tensor is of another kind or channel.")
         if len({(op.fuse_key, op.element_bytes) for op in members}) > 1:
             faults.append(f"Bucket {bucket.id}: its tensors differ in fuse_key or element_bytes.")
+        if len({(op.source, op.target) for op in members}) > 1:
+            faults.append(f"Bucket {bucket.id}: its tensors are sent between different ranks.")
         if bucket.bytes != sum(op.bytes or 0 for op in members):
             faults.append(f"Bucket {bucket.id}: bytes are not the sum of its tensors'.")
         release = max((ends[other] for op in members for other in after[op.id]), default=0.0)
