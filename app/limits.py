@@ -29,7 +29,7 @@ MAX_NAME_CHARACTERS = 512
 # Clusters -------------------------------------------------------------------------------------
 
 #: Most channels besides the network.
-MAX_CHANNELS = 16
+MAX_CHANNELS = 4_096
 
 # Options of a plan ----------------------------------------------------------------------------
 

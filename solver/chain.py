@@ -235,6 +235,14 @@ def on_channel(chain: Chain, channel: str) -> tuple[int, ...]:
     return tuple(i for i, c in enumerate(chain.channel) if c == number)
 
 
+def by_channel(chain: Chain) -> tuple[tuple[int, ...], ...]:
+    """Return the indices of the tensors of each channel, ascending; O(tensors + lanes)."""
+    found: list[list[int]] = [[] for _ in chain.channels]
+    for tensor, channel in enumerate(chain.channel):
+        found[channel].append(tensor)
+    return tuple(map(tuple, found))
+
+
 def lane_bytes(chain: Chain) -> tuple[int, ...]:
     """Sum the bytes of each lane."""
     sums = [0] * len(chain.lanes)

@@ -46,6 +46,10 @@ MAX_LP_BUCKETS = 250
 #: Largest share of the best time found that a plan may take longer, for fewer launches.
 MAX_LAUNCH_TOLERANCE = 0.1
 
+#: Most channels of a graph whose launches are searched together, and whose windows bound its time;
+#: of more, the best of the rules and policies is the plan, and a bound counts fewer channels' work.
+MAX_JOINT_CHANNELS = 64
+
 # Policies -------------------------------------------------------------------------------------
 
 #: Most launches of a policy that sends in slices.

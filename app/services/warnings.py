@@ -8,11 +8,12 @@ from app.schemas.clusters import ChannelBody, ClusterBody
 from app.schemas.explanations import CostWarning
 from app.schemas.networks import CostModelBody
 from app.schemas.schedules import BucketOut
+from solver.chain import Chain
 from solver.costs import TABLE, ChannelCost
 from solver.fusion.general.annealing.problem import IS_COMPILED
 from solver.graph import ALL_REDUCE, COMPUTE, Graph, Op
 from solver.graph.durations import in_doubt
-from solver.limits import MAX_BYTES
+from solver.limits import MAX_BYTES, MAX_JOINT_CHANNELS
 from solver.planning.result import Bucket, Part
 from solver.simulation.chunking import assumption
 
@@ -143,6 +144,18 @@ def search_of(cuts: Mapping[str, str | None]) -> list[CostWarning]:
             CostWarning(pointer="/options/fusion", code="search_not_compiled", detail=detail)
         )
     return said
+
+
+def channels_of(chain: Chain) -> list[CostWarning]:
+    """Say of a graph on very many channels that the launches of these were not searched."""
+    if len(chain.channels) <= MAX_JOINT_CHANNELS:
+        return []
+    detail = (
+        f"The graph sends on {len(chain.channels):,} channels; on more than {MAX_JOINT_CHANNELS} "
+        "the plan is the best of the rules and policies, its launches are not improved further, "
+        "and the lower bound counts the work of fewer channels: it holds, but may be lower."
+    )
+    return [CostWarning(pointer="/graph/ops", code="not_searched", detail=detail)]
 
 
 def units_of(graph: Graph, where: str = "/graph") -> list[CostWarning]:
