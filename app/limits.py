@@ -30,6 +30,10 @@ MAX_NAME_CHARACTERS = 512
 
 #: Most channels besides the network.
 MAX_CHANNELS = 4_096
+#: Most links, most of them that a channel crosses, and the highest class of a channel.
+MAX_LINKS = 4_096
+MAX_PATH_LINKS = 16
+MAX_PRIORITY = 7
 
 # Options of a plan ----------------------------------------------------------------------------
 

@@ -132,6 +132,9 @@ FIELDS: dict[str, RequestField] = {
         most=1000000000.0,
         default="0",
     ),
+    "ClusterBody.links": RequestField(
+        "What several channels may cross",
+    ),
     "ClusterBody.node_bandwidth_gbps": RequestField(
         "hierarchical: bandwidth between two workers of a node",
         least=1e-06,
@@ -148,6 +151,9 @@ FIELDS: dict[str, RequestField] = {
         least=1,
         most=1000000,
     ),
+    "ClusterBody.path": RequestField(
+        "Links of `cluster.links` that its launches cross",
+    ),
     "ClusterBody.placement": RequestField(
         "",
         choices=(
@@ -157,6 +163,12 @@ FIELDS: dict[str, RequestField] = {
             "cs",
         ),
         default="cs",
+    ),
+    "ClusterBody.priority": RequestField(
+        "Its class on these links",
+        least=0,
+        most=7,
+        default="0",
     ),
     "ClusterBody.reduction_gbps": RequestField(
         "Speed of adding two buffers",

@@ -8,6 +8,7 @@ from app.schemas.clusters import ChannelBody, ClusterBody
 from app.schemas.networks import CostModelBody
 from solver.codes import FaultCode
 from solver.costs import ChannelCost, Cluster, cost_of
+from solver.costs.checks import path_faults
 from solver.errors import Fault, InterlaceError
 from solver.graph import ALL_REDUCE, COMPUTE, NETWORK, Op
 from solver.limits import MAX_FAULTS_SOUGHT
@@ -54,6 +55,13 @@ def cluster_faults(body: ClusterBody) -> list[Fault]:
                 "bandwidth_gbps)"
             )
             faults.append(_idle(under, "bandwidth_gbps", beside))
+    for place, channel in body.networks().values():
+        said = pointer(("cluster", *place))
+        what = "Cluster: " + "".join(f"{each}/" for each in place)
+        crossing = Cluster(
+            1, shares=channel.shares, path=tuple(channel.path), priority=channel.priority
+        )
+        faults += path_faults(crossing, body.links, said, what)
     if NETWORK in body.channels:
         detail = f"Cluster: the channel {NETWORK} is the cluster's own fields."
         faults.append(Fault(f"/cluster/channels/{NETWORK}", FaultCode.EXTRA_FIELD, detail))

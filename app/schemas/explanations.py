@@ -59,6 +59,7 @@ class CostWarning(AnswerModel):
         "units_in_doubt",
         "compute_slowed",
         "card_shared",
+        "links_shared",
         "search_not_compiled",
         "search_cut_short",
         "not_searched",

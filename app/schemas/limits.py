@@ -47,6 +47,13 @@ class ClusterLimits(BaseModel):
     channels: Annotated[int, Field(description="Channels besides the network.")] = (
         limits.MAX_CHANNELS
     )
+    links: Annotated[int, Field(description="Links that channels may cross.")] = limits.MAX_LINKS
+    path_links: Annotated[int, Field(description="Links of a channel's path.")] = (
+        limits.MAX_PATH_LINKS
+    )
+    priority: Annotated[int, Field(description="Class of a channel on its links.")] = (
+        limits.MAX_PRIORITY
+    )
     table_points: Annotated[int, Field(description="Points of a table.")] = (
         solver_limits.MAX_TABLE_SIZES
     )

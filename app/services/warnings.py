@@ -106,7 +106,7 @@ def slowed_of(graph: Graph, cluster: ClusterBody) -> list[CostWarning]:
 
 
 def _shared_of(graph: Graph, cluster: ClusterBody) -> Iterator[CostWarning]:
-    """Name the channels in use that share a network card."""
+    """Name the channels in use that share a network card, and count those that cross links."""
     used = dict.fromkeys(graph.ops[i].channel for i in graph.collectives)
     cards: dict[str, list[tuple[str, tuple[str, ...]]]] = {}
     for name, (place, channel) in cluster.networks().items():
@@ -121,6 +121,15 @@ def _shared_of(graph: Graph, cluster: ClusterBody) -> Iterator[CostWarning]:
             )
             where = pointer(("cluster", *channels[0][1], "shares"))
             yield CostWarning(pointer=where, code="card_shared", detail=detail)
+    crossing = [name for name, (_, each) in cluster.networks().items() if each.path]
+    if some := [name for name in crossing if name in used]:
+        names = f"{len(some):,} channels" if len(some) > 1 else f"channel {brief(some[0])!r}"
+        detail = (
+            f"All times are simulated with the launches of {names} crossing links that they may "
+            "share; ideal_us, slots and osf are for launches that always take as long, and are not "
+            "given."
+        )
+        yield CostWarning(pointer="/cluster/links", code="links_shared", detail=detail)
 
 
 def search_of(cuts: Mapping[str, str | None]) -> list[CostWarning]:

@@ -196,6 +196,10 @@ class UnknownChannel(Refused):
     """A channel is named that is not there, or carries nothing."""
 
 
+class UnknownLink(Refused):
+    """A link is named that the cluster does not have."""
+
+
 class NotMeasured(Refused):
     """The cost model says nothing of this cluster."""
 
@@ -410,6 +414,7 @@ PROBLEMS: dict[str, type[ProblemError]] = {
     "no_compute": NoCompute,
     "no_collective": NoCollective,
     "unknown_channel": UnknownChannel,
+    "unknown_link": UnknownLink,
     "not_measured": NotMeasured,
     "not_all_reduce": NotAllReduce,
     "not_layered": NotLayered,

@@ -19,6 +19,7 @@ from solver.costs.functions.measured import MeasuredCost
 from solver.costs.functions.piecewise import Piecewise, PiecewiseCost
 from solver.costs.network import (
     ChannelCost,
+    Crossing,
     Network,
     alike,
     as_network,
@@ -41,6 +42,7 @@ __all__ = [
     "Cluster",
     "Cost",
     "CostError",
+    "Crossing",
     "MeasuredCost",
     "Network",
     "Piecewise",

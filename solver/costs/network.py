@@ -2,16 +2,18 @@
 
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
+from math import inf
 from typing import NamedTuple
 
 from solver.codes import FaultCode
 from solver.costs.algorithms import cost_of
 from solver.costs.algorithms.extrapolation import is_extrapolated
+from solver.costs.algorithms.stepwise import ring_effort
 from solver.costs.checks import cluster_faults
 from solver.costs.cluster import Cluster
-from solver.costs.cost import Cost
+from solver.costs.cost import Cost, scale
 from solver.costs.cost_error import CostError, weighted
 from solver.errors import Fault, InvalidCluster
 from solver.graph import NETWORK, Graph, Op
@@ -44,6 +46,24 @@ def lane_of_op(op: Op) -> ChannelCost:
     return ChannelCost(op.channel, op.kind, op.fuse_key, op.element_bytes, pair)
 
 
+class Crossing(NamedTuple):
+    """A channel whose launches cross links.
+
+    Attributes
+    ----------
+    channel
+        Its name.
+    path
+        The names of the links.
+    priority
+        Its class: higher ones are served first.
+    """
+
+    channel: str
+    path: tuple[str, ...]
+    priority: int = 0
+
+
 @dataclass(frozen=True, slots=True)
 class Network:
     """What a launch costs in each lane, and the compute beside it; ``network(lane)`` is its cost.
@@ -64,6 +84,10 @@ class Network:
         Channels and how far their costs are from what they were fitted to, of those that tell.
     scaled
         Channels whose costs were measured with other workers, or at another bandwidth.
+    links
+        Links and the capacity of each [Gbit/s].
+    crossings
+        The channels whose launches cross links.
     """
 
     cost: Callable[[ChannelCost], Cost]
@@ -72,6 +96,30 @@ class Network:
     workers: tuple[tuple[str, int], ...] = ()
     errors: tuple[tuple[str, CostError], ...] = ()
     scaled: tuple[str, ...] = ()
+    links: tuple[tuple[str, float], ...] = ()
+    crossings: tuple[Crossing, ...] = ()
+
+    @property
+    def shares_any(self) -> bool:
+        """Whether channels may take something from one another."""
+        return bool(self.cards or self.crossings)
+
+    def passes(self, lane: ChannelCost) -> float:
+        """How often the bytes of a launch cross each link of its path: those of a ring.
+
+        That is how nccl-tests count a bus's bandwidth.
+        """
+        return ring_effort(dict(self.workers).get(lane.channel, 2), lane.kind).passes
+
+    def faster(self, bandwidth: float = 1.0, startup: float = 1.0) -> "Network":
+        """Return a network with so many times the bandwidth, its links' too, and the start-up."""
+        is_free = bandwidth == inf
+        return replace(
+            self,
+            cost=lambda lane: scale(self(lane), bandwidth, startup),
+            links=() if is_free else tuple((name, of * bandwidth) for name, of in self.links),
+            crossings=() if is_free else self.crossings,
+        )
 
     def __call__(self, lane: ChannelCost) -> Cost:
         """Return the cost of a launch in a lane."""
@@ -116,6 +164,12 @@ def network_of(cluster: Cluster) -> Network:
             if channel.cost_error is not None
         ),
         tuple(name for name, channel in channels.items() if is_extrapolated(channel)),
+        cluster.links,
+        tuple(
+            Crossing(name, channel.path, channel.priority)
+            for name, channel in channels.items()
+            if channel.path
+        ),
     )
 
 

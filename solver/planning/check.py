@@ -13,6 +13,7 @@ from solver.codes import FaultCode
 from solver.costs import ChannelCost, Network, scale
 from solver.errors import Fault, InterlaceError
 from solver.graph import Graph, Op
+from solver.planning.check_links import times_without_others
 from solver.planning.result import Bucket, Part, Plan
 from solver.units import FloatArray, same, slack
 
@@ -219,4 +220,6 @@ def _times_alone(network: Network, plan: Plan) -> list[float]:
         served = np.interp([begins, ends], at, np.concatenate([[0.0], np.cumsum(shares)]))
         for i, startup, time in zip(members, startups, served[1] - served[0], strict=True):
             times[i] = startup + float(time)
+    for i, time in times_without_others(network, plan).items():
+        times[i] = time
     return times
