@@ -19,7 +19,7 @@ _FIGURES = {
 #: Fields of the cluster as a whole, not of one of its networks.
 _WHOLE = ("workers", "compute_slowdown")
 #: Fields that a cost model does not replace.
-_KEPT = {*_WHOLE, "channels", "shares", "links", "path", "priority"}
+_KEPT = {*_WHOLE, "channels", "shares", "links", "path", "priority", "launch_slowdown"}
 
 
 def on(cluster: Any, flags: Json, carrying: set[str]) -> Any:

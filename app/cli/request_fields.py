@@ -132,6 +132,13 @@ FIELDS: dict[str, RequestField] = {
         most=1000000000.0,
         default="0",
     ),
+    "ClusterBody.launch_slowdown": RequestField(
+        "Factor by which the bytes of its launches take longer while a rank that takes part "
+        "computes",
+        least=1,
+        most=100.0,
+        default="1",
+    ),
     "ClusterBody.links": RequestField(
         "What several channels may cross",
     ),

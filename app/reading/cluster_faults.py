@@ -58,10 +58,14 @@ def cluster_faults(body: ClusterBody) -> list[Fault]:
     for place, channel in body.networks().values():
         said = pointer(("cluster", *place))
         what = "Cluster: " + "".join(f"{each}/" for each in place)
-        crossing = Cluster(
-            1, shares=channel.shares, path=tuple(channel.path), priority=channel.priority
+        own = Cluster(
+            1,
+            shares=channel.shares,
+            path=tuple(channel.path),
+            priority=channel.priority,
+            launch_slowdown=channel.launch_slowdown,
         )
-        faults += path_faults(crossing, body.links, said, what)
+        faults += path_faults(own, body.links, said, what)
     if NETWORK in body.channels:
         detail = f"Cluster: the channel {NETWORK} is the cluster's own fields."
         faults.append(Fault(f"/cluster/channels/{NETWORK}", FaultCode.EXTRA_FIELD, detail))

@@ -195,7 +195,12 @@ def _cluster_faults(ops: Sequence[Op], request: ClusterRequest) -> Iterator[Faul
         yield Fault("/cluster/compute_slowdown", FaultCode.EXTRA_FIELD, detail)
     for name, (place, channel) in request.cluster.networks().items():
         under = "".join(f"/{step}" for step in ("cluster", *place))
-        for field, is_given in (("shares", channel.shares is not None), ("path", channel.path)):
+        given = {
+            "shares": channel.shares is not None,
+            "path": channel.path,
+            "launch_slowdown": channel.launch_slowdown > 1,
+        }
+        for field, is_given in given.items():
             if is_given:
                 detail = f"Channel {name!r}: {field} does not count where {_WHY}; leave it out."
                 yield Fault(f"{under}/{field}", FaultCode.EXTRA_FIELD, detail)

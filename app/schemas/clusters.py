@@ -12,7 +12,7 @@ from pydantic import FailFast, Field, GetCoreSchemaHandler
 from pydantic_core import CoreSchema, core_schema
 
 from app.limits import MAX_CHANNELS, MAX_LINKS, MAX_PATH_LINKS, MAX_PRIORITY
-from app.schemas.base import Name, RequestModel
+from app.schemas.base import Name, RequestModel, is_one
 from app.schemas.networks import CostModelBody, NetworkBody, Workers
 from solver.costs import Cluster
 from solver.graph import NETWORK
@@ -111,6 +111,19 @@ class ChannelBody(NetworkBody):
         ),
     ] = 0
 
+    launch_slowdown: Annotated[
+        float,
+        Field(
+            ge=1,
+            le=MAX_COMPUTE_SLOWDOWN,
+            exclude_if=is_one,
+            description="Factor by which the bytes of its launches take longer while a rank that "
+            "takes part computes: one whose compute comes directly before or after a collective on "
+            "it. Ranks are what stands before the stroke in `rank/stream`; without one all is one "
+            "rank.",
+        ),
+    ] = 1
+
     def on(self, workers: int) -> dict[str, Any]:
         """Return the fields of the solver's cluster, without channels."""
         own = {
@@ -118,6 +131,7 @@ class ChannelBody(NetworkBody):
             "shares": self.shares,
             "path": tuple(self.path),
             "priority": self.priority,
+            "launch_slowdown": self.launch_slowdown,
         }
         model = self.cost_model
         if model is None:

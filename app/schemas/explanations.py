@@ -60,6 +60,7 @@ class CostWarning(AnswerModel):
         "compute_slowed",
         "card_shared",
         "links_shared",
+        "launches_slowed",
         "search_not_compiled",
         "search_cut_short",
         "not_searched",

@@ -17,6 +17,7 @@ _BESIDE = (
     "shares",
     "path",
     "priority",
+    "launch_slowdown",
     "links",
     "extrapolate",
     "channels",

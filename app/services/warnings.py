@@ -121,6 +121,15 @@ def _shared_of(graph: Graph, cluster: ClusterBody) -> Iterator[CostWarning]:
             )
             where = pointer(("cluster", *channels[0][1], "shares"))
             yield CostWarning(pointer=where, code="card_shared", detail=detail)
+    slowed = [name for name, (_, each) in cluster.networks().items() if each.launch_slowdown > 1]
+    if some := [name for name in slowed if name in used]:
+        names = f"{len(some):,} channels" if len(some) > 1 else f"channel {brief(some[0])!r}"
+        detail = (
+            f"All times are simulated with the launches of {names} taking longer beside compute; "
+            "ideal_us, slots and osf are for launches that always take as long, and are not given."
+        )
+        where = pointer(("cluster", *cluster.networks()[some[0]][0], "launch_slowdown"))
+        yield CostWarning(pointer=where, code="launches_slowed", detail=detail)
     crossing = [name for name, (_, each) in cluster.networks().items() if each.path]
     if some := [name for name in crossing if name in used]:
         names = f"{len(some):,} channels" if len(some) > 1 else f"channel {brief(some[0])!r}"

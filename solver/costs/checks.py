@@ -23,6 +23,7 @@ _Range = tuple[float, float]
 
 _BANDWIDTH: _Range = (MIN_BANDWIDTH_GBPS, MAX_BANDWIDTH_GBPS)
 _TIME: _Range = (0, MAX_STARTUP_US)
+_SLOWDOWN: _Range = (1, MAX_COMPUTE_SLOWDOWN)
 
 #: What each figure may be: ranks, bandwidths [Gbit/s], times [us]. None where one is not said.
 _RANGES: dict[str, tuple[type[Integral] | type[Real], _Range]] = {
@@ -45,10 +46,8 @@ def cluster_faults(cluster: Cluster) -> Iterator[Fault]:
     In the words of whoever reads a cluster as JSON.
     """
     yield from _own_faults(cluster, "", "Cluster: ")
-    slowdown = (Real, (1, MAX_COMPUTE_SLOWDOWN))
-    yield from _figure_faults(
-        "/compute_slowdown", "Cluster: compute_slowdown", cluster.compute_slowdown, *slowdown
-    )
+    stated = "Cluster: compute_slowdown", cluster.compute_slowdown
+    yield from _figure_faults("/compute_slowdown", *stated, Real, _SLOWDOWN)
     links = dict(cluster.links)
     for name, capacity in cluster.links:
         what = f"Cluster: links/{name}/capacity_gbps"
@@ -71,6 +70,8 @@ def _own_faults(cluster: Cluster, under: str, what: str) -> Iterator[Fault]:
         value = getattr(cluster, field)
         if value is not None or field in _NEEDED:
             yield from _figure_faults(f"{under}/{field}", f"{what}{field}", value, *rule)
+    what_slows = f"{what}launch_slowdown", cluster.launch_slowdown
+    yield from _figure_faults(f"{under}/launch_slowdown", *what_slows, Real, _SLOWDOWN)
     for field, known in _NAMES.items():
         name = getattr(cluster, field)
         if not isinstance(name, str):
@@ -98,7 +99,7 @@ def _figure_faults(
 
 
 def path_faults(channel: Cluster, links: Collection[str], under: str, what: str) -> Iterator[Fault]:
-    """Find links of a channel's path that the cluster has not, or that it names again."""
+    """Find links of a path that are unknown or named again, and what does not go with it."""
     known = f"it has {', '.join(map(repr, links))}" if links else "it has none"
     for place, name in enumerate(channel.path):
         pointer = f"{under}/path/{place}"
@@ -113,6 +114,9 @@ def path_faults(channel: Cluster, links: Collection[str], under: str, what: str)
             f"{what}shares does not count beside path, which says what is shared; leave one out."
         )
         yield Fault(f"{under}/shares", FaultCode.EXTRA_FIELD, detail)
+    if channel.launch_slowdown != 1 and channel.shares is not None:
+        detail = f"{what}launch_slowdown does not count beside shares; leave one out."
+        yield Fault(f"{under}/launch_slowdown", FaultCode.EXTRA_FIELD, detail)
     if channel.priority and not channel.path:
         detail = f"{what}priority does not count without a path; leave it out."
         yield Fault(f"{under}/priority", FaultCode.EXTRA_FIELD, detail)

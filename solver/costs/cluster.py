@@ -69,6 +69,9 @@ class Cluster:
     shares
         The network card that carries it: channels that name the same one share its bandwidth. None
         for a card of its own.
+    launch_slowdown
+        While a rank that takes part computes, the bytes of its launches take so many times as long,
+        at least 1.
     links
         Links by name, and the capacity of each [Gbit/s]; of the cluster, not of its channels.
     path
@@ -102,6 +105,7 @@ class Cluster:
     extrapolate: bool = False
     compute_slowdown: float = 1.0
     shares: str | None = None
+    launch_slowdown: float = 1.0
     links: tuple[tuple[str, float], ...] = ()
     path: tuple[str, ...] = ()
     priority: int = 0

@@ -88,6 +88,8 @@ class Network:
         Links and the capacity of each [Gbit/s].
     crossings
         The channels whose launches cross links.
+    launch_slowdowns
+        Channels whose launches take longer while their ranks compute, and how many times as long.
     """
 
     cost: Callable[[ChannelCost], Cost]
@@ -98,11 +100,12 @@ class Network:
     scaled: tuple[str, ...] = ()
     links: tuple[tuple[str, float], ...] = ()
     crossings: tuple[Crossing, ...] = ()
+    launch_slowdowns: tuple[tuple[str, float], ...] = ()
 
     @property
     def shares_any(self) -> bool:
-        """Whether channels may take something from one another."""
-        return bool(self.cards or self.crossings)
+        """Whether the time of a launch depends on what else is under way."""
+        return bool(self.cards or self.crossings or self.launch_slowdowns)
 
     def passes(self, lane: ChannelCost) -> float:
         """How often the bytes of a launch cross each link of its path: those of a ring.
@@ -169,6 +172,11 @@ def network_of(cluster: Cluster) -> Network:
             Crossing(name, channel.path, channel.priority)
             for name, channel in channels.items()
             if channel.path
+        ),
+        tuple(
+            (name, channel.launch_slowdown)
+            for name, channel in channels.items()
+            if channel.launch_slowdown > 1
         ),
     )
 

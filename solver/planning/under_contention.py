@@ -31,11 +31,7 @@ def costs_as_they_were(graph: Graph, network: Network, timeline: Timeline) -> tu
     channel together; start-ups take as long as alone.
     """
     chain = chain_of(graph)
-    costs, contention = costs_of(chain, network), contention_of(graph, network)
-    shares = [
-        card is not None or bool(path)
-        for card, path in zip(contention.cards, contention.paths, strict=True)
-    ]
+    costs, shares = costs_of(chain, network), contention_of(graph, network).is_shared
     startups = [startup_of(cost) for cost in costs]
     took, alone = [0.0] * len(shares), [0.0] * len(shares)
     channel_of = chain.channel

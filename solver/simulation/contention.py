@@ -7,7 +7,7 @@ which proceed at 1/m while m launches of the card are so far (MODEL.md sections 
 bytes of a launch whose channel crosses links share these (section 2.7).
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from math import inf
@@ -16,6 +16,7 @@ from typing import NamedTuple
 from solver.chain import chain_of
 from solver.costs import Cost, Network, scale
 from solver.graph import COMPUTE, Graph, Op
+from solver.graph.ranks import rank_of, ranks_of_channels
 from solver.simulation.clock import SharedProgress
 from solver.simulation.fair_flows import FairFlows
 from solver.units import bytes_per_us
@@ -43,6 +44,13 @@ class Contention:
         Of each link [bytes/us].
     classes
         Of each channel; on links higher ones are served first.
+    slowed
+        Of each channel how many times as long its launches' bytes take while a rank of theirs
+        computes, at least 1.
+    ranks
+        Of each channel that is slowed the numbers of its ranks.
+    rank
+        Of each op the number of its rank, by position; empty where no channel is slowed.
     """
 
     factors: tuple[tuple[float, ...], ...]
@@ -51,14 +59,21 @@ class Contention:
     paths: tuple[tuple[int, ...], ...]
     capacities: tuple[float, ...]
     classes: tuple[int, ...]
+    slowed: tuple[float, ...]
+    ranks: tuple[tuple[int, ...], ...]
+    rank: tuple[int, ...]
+
+    @property
+    def is_shared(self) -> tuple[bool, ...]:
+        """Of each channel whether the time of its launches depends on what else is under way."""
+        own = zip(self.cards, self.paths, self.slowed, strict=True)
+        return tuple(card is not None or bool(path) or slowed > 1 for card, path, slowed in own)
 
     @property
     def is_any(self) -> bool:
         """Whether anything can slow anything down."""
-        return (
-            any(card is not None for card in self.cards)
-            or any(self.paths)
-            or any(factor > 1 for factors in self.factors for factor in factors)
+        return any(self.is_shared) or any(
+            factor > 1 for factors in self.factors for factor in factors
         )
 
 
@@ -87,6 +102,23 @@ def contention_of(graph: Graph, network: Network) -> Contention:
         tuple(tuple(links[name] for name in path) for path in paths),
         tuple(bytes_per_us(capacity[name]) for name in links),
         tuple(crossing[channel].priority if channel in crossing else 0 for channel in channels),
+        *_slowed(graph, channels, dict(network.launch_slowdowns)),
+    )
+
+
+def _slowed(
+    graph: Graph, channels: Sequence[str], factors: Mapping[str, float]
+) -> tuple[tuple[float, ...], tuple[tuple[int, ...], ...], tuple[int, ...]]:
+    """Return the slowdown of each channel's launches, its ranks, and the rank of each op."""
+    if not any(channel in factors for channel in channels):
+        return (1.0,) * len(channels), ((),) * len(channels), ()
+    names = [rank_of(op) for op in graph.ops]
+    number = {name: k for k, name in enumerate(dict.fromkeys(names))}
+    ranks = ranks_of_channels(graph, factors)
+    return (
+        tuple(factors.get(channel, 1.0) for channel in channels),
+        tuple(tuple(sorted(number[name] for name in ranks.get(c, ()))) for c in channels),
+        tuple(number[name] for name in names),
     )
 
 
@@ -189,8 +221,11 @@ class UnderWay:
         "_bytes",
         "_carrying",
         "_compute",
+        "_computing",
         "_contention",
+        "_counted",
         "_flows",
+        "_on_rank",
         "_sent",
         "_slowest",
         "_speeds",
@@ -212,6 +247,12 @@ class UnderWay:
             card: (SharedProgress(1.0), set()) for card in contention.cards if card is not None
         }
         self._compute: dict[int, SharedProgress] = {}  # of each sort that is under way
+        self._computing = [0] * (max(contention.rank, default=-1) + 1)  # ops under way, by rank
+        self._counted: set[int] = set()  # these ops
+        self._on_rank: list[list[int]] = [[] for _ in self._computing]  # channels that it slows
+        for channel, ranks in enumerate(contention.ranks):
+            for rank in ranks:
+                self._on_rank[rank].append(channel)
         #: When the next thing ends at the present speeds [us]; inf when nothing is under way.
         self.next_end = inf
 
@@ -222,6 +263,10 @@ class UnderWay:
         if clock is None:
             clock = self._compute[sort] = SharedProgress(self._speed(sort))
         clock.begin(op, self._slowest[sort] * duration, now)
+        if self._computing and duration > 0:
+            self._counted.add(op)
+            self._count(self._contention.rank[op], 1, now)
+            self._look()
         self.next_end = min(self.next_end, clock.next_end)
 
     def carry(self, channel: int, now: float) -> None:
@@ -263,12 +308,28 @@ class UnderWay:
         _, op = clock.pop()
         if clock.next_end == inf:
             del self._compute[sort]
+        if op in self._counted:
+            self._counted.remove(op)
+            self._count(self._contention.rank[op], -1, now)
         return op
+
+    def _count(self, rank: int, more: int, now: float) -> None:
+        """Have a rank compute so many more ops, and its launches at the speed that this leaves."""
+        before = self._computing[rank]
+        self._computing[rank] += more
+        if not before or not self._computing[rank]:
+            for channel in self._on_rank[rank]:
+                self._flows.slow(channel, self._most(channel), now)
+
+    def _most(self, channel: int) -> float:
+        """Return the largest speed of a channel's launch, 1 unless a rank of it computes."""
+        slowed = any(self._computing[rank] for rank in self._contention.ranks[channel])
+        return 1 / self._contention.slowed[channel] if slowed else 1.0
 
     def _send_bytes(self, channel: int, now: float) -> None:
         if self._contention.cards[channel] is None:
             sent = self._sent.pop(channel)
-            self._flows.begin(channel, sent.rest, sent.rate, 1.0, (now, sent.end))
+            self._flows.begin(channel, sent.rest, sent.rate, self._most(channel), (now, sent.end))
         else:
             self._share(channel, now, comes=True)
 

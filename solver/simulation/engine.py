@@ -339,10 +339,7 @@ class _SlowedEngine(_Engine):
     def __init__(self, graph: Graph, network: Network, policy: Policy, noise: Noise | None) -> None:
         super().__init__(graph, network, policy, noise)
         chain, contention = chain_of(graph), contention_of(graph, network)
-        self._shares = [
-            card is not None or bool(path)
-            for card, path in zip(contention.cards, contention.paths, strict=True)
-        ]
+        self._shares = contention.is_shared
         self._passes = [network.passes(lane) for lane in chain.lanes]
         self._lane = chain.lane
         startups = [startup_of(cost).time for cost in costs_of(chain, network)]
