@@ -11,6 +11,8 @@ from solver.limits import MAX_BATCH, MAX_POLICY_LAUNCHES
 MAX_OPS = 1_000_000
 #: Most ops that are collectives.
 MAX_COLLECTIVES = 3_000
+#: The same of a graph that is simulated, as policies' launches are listed; no plan is searched.
+MAX_SIMULATED_COLLECTIVES = 100_000
 #: Most entries of all ``after`` lists.
 MAX_EDGES = 2_000_000
 #: Most ops and edges of a graph whose compute ops are told apart; beyond, they are merged.

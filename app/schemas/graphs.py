@@ -1,7 +1,7 @@
 """Graphs: as they are posted, stored and listed."""
 
 from operator import not_
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import FailFast, Field
 
@@ -9,6 +9,7 @@ from app.limits import (
     JOB_TIME_LIMIT_S,
     MAX_BUFFERS,
     MAX_CHANNELS,
+    MAX_COLLECTIVES,
     MAX_NAME_CHARACTERS,
     MAX_OPS,
     MAX_READS,
@@ -301,6 +302,9 @@ class GraphRequest(RequestModel):
     """A request about a graph, or the id of one."""
 
     model_config = RequestModel.model_config | {"json_schema_extra": _or_id}
+
+    #: Most collectives of its graph.
+    most_collectives: ClassVar[int] = MAX_COLLECTIVES
 
     graph: GraphBody | None = None
     graph_id: Annotated[

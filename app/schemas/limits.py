@@ -15,6 +15,9 @@ class GraphLimits(BaseModel):
     collectives: Annotated[int, Field(description="Ops that are collectives.")] = (
         limits.MAX_COLLECTIVES
     )
+    simulated_collectives: Annotated[
+        int, Field(description="The same where the graph is simulated, not planned.")
+    ] = limits.MAX_SIMULATED_COLLECTIVES
     edges: Annotated[int, Field(description="Entries of all `after` lists.")] = limits.MAX_EDGES
     bytes: Annotated[int, Field(description="Bytes of all collectives together.")] = (
         solver_limits.MAX_BYTES

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from app.errors import InvalidRequest
-from app.limits import MAX_CHANNELS
+from app.limits import MAX_CHANNELS, MAX_COLLECTIVES
 from app.reading.requests import problem_of, read_body, read_parsed
 from app.schemas.plans import PlanRequest
 from app.schemas.simulations import SimulationRequest
@@ -129,3 +129,22 @@ def test_all_of_many_wrong_channels_are_not_listed() -> None:
     codes = [fault.code for fault in error.value.faults]
     assert "too_many_faults" in codes
     assert len(codes) < 1_000
+
+
+def test_more_collectives_are_simulated_than_planned() -> None:
+    body = star(1)
+    ops = body["graph"]["ops"]
+    ops += [{**ops[1], "id": f"more{i}", "bytes": 1_000} for i in range(MAX_COLLECTIVES)]
+    answer = run(
+        problem_of(read_body(json.dumps(body | {"policy": "wfbp"}).encode(), SimulationRequest))
+    )
+    assert answer.iteration_time_us == pytest.approx(10 + 5 + 1_000 + MAX_COLLECTIVES * 6)
+    with pytest.raises(InvalidRequest) as error:
+        read_body(json.dumps(body).encode(), PlanRequest)
+    (fault,) = error.value.faults
+    assert (fault.pointer, fault.code) == ("/graph/ops", "out_of_range")
+    assert fault.detail == "Graph: at most 3,000 collectives are planned, got 3,001."
+    body["graph"]["ops"][0]["duration_us"] = -1  # all faults of a body that does not fit
+    with pytest.raises(InvalidRequest) as error:
+        read_body(json.dumps(body | {"policy": "wfbp"}).encode(), SimulationRequest)
+    assert [f.pointer for f in error.value.faults] == ["/graph/ops/0/duration_us"]
