@@ -5,6 +5,8 @@ The service's own limits stand in ``app/limits.py``.
 
 # Graphs ---------------------------------------------------------------------------------------
 
+#: Most ops that repeats stand for.
+MAX_OPS_UNFOLDED = 10_000_000
 #: Longest duration of one op [us]: a hundred days.
 MAX_DURATION_US = 8.64e12
 #: Largest collective, and all of a graph together [bytes]: an exbibyte.
