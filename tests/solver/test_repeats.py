@@ -35,7 +35,7 @@ def two_stages(count: int, forward: float = 10.0, size: int = 6) -> list[Op | Re
 
 def test_copies_are_named_and_linked() -> None:
     block = (Op("a", COMPUTE, 1.0, None, ("in",)), Op("b", ALL_REDUCE, None, 1, ("a",)))
-    items = [
+    items: list[Op | Repeat] = [
         Op("in", COMPUTE, 1.0),
         Repeat(block, 3, (("a", "b"),)),
         Op("out", COMPUTE, 1.0, None, ("b",)),
