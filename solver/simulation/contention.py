@@ -186,7 +186,7 @@ def _factors(statement: Statement, channels: Sequence[str], otherwise: float) ->
     return tuple(stated.get(channel, 1.0) for channel in channels)
 
 
-class Sent(NamedTuple):
+class SentAlone(NamedTuple):
     """A launch that shares a card or links: what it takes alone [us].
 
     Attributes
@@ -239,7 +239,7 @@ class UnderWay:
         self._carrying: set[int] = set()  # channels
         self._speeds: dict[int, float] = {}  # of sorts, while the same channels carry
         self._startups = SharedProgress(1.0)  # of launches, by channel
-        self._sent: dict[int, Sent] = {}  # these, by channel
+        self._sent: dict[int, SentAlone] = {}  # these, by channel
         self._flows = FairFlows(contention.paths, contention.capacities, contention.classes)
         self._bytes: dict[
             int, tuple[SharedProgress, set[int]]
@@ -274,7 +274,7 @@ class UnderWay:
         self._carrying.add(channel)
         self._set_speeds(now)
 
-    def send(self, channel: int, sent: Sent, now: float) -> None:
+    def send(self, channel: int, sent: SentAlone, now: float) -> None:
         """Begin a launch on a channel of a shared card, or one that crosses links."""
         self._startups.begin(channel, sent.startup, now)
         self._sent[channel] = sent

@@ -21,7 +21,7 @@ from solver.chain import Chain, chain_of
 from solver.costs import Cluster, Cost, Network, as_network
 from solver.graph import Graph
 from solver.simulation.contention import (
-    Sent,
+    SentAlone,
     UnderWay,
     common_slowdown,
     contention_of,
@@ -369,7 +369,7 @@ class _SlowedEngine(_Engine):
             startup = min(startup, time)
             rest, passing = time - startup, launch.bytes * self._passes[self._lane[tensor]]
             rate = passing / rest if rest > 0 else 0.0
-            sent = Sent(startup, rest, launch.end, rate)
+            sent = SentAlone(startup, rest, launch.end, rate)
             self._under_way.send(channel, sent, launch.start)
         self._expect()
 

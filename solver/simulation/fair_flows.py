@@ -15,7 +15,7 @@ from math import inf
 _SAME = 1e-12
 
 
-class _Flow:
+class _FlowProgress:
     """What is left of one launch, and how fast it goes.
 
     Attributes
@@ -78,7 +78,7 @@ class FairFlows:
         classes: Sequence[int],
     ) -> None:
         self._paths, self._capacities, self._classes = paths, capacities, classes
-        self._flows: dict[int, _Flow] = {}
+        self._flows: dict[int, _FlowProgress] = {}
         self._crossing: list[dict[int, None]] = [{} for _ in capacities]  # channels on each link
         self._heap: list[tuple[float, int]] = []  # ends, channels; some out of date
         #: When the next launch ends at the present speeds [us]; inf when none is under way.
@@ -92,7 +92,7 @@ class FairFlows:
         ``most`` is its largest speed for now, ``span`` is now and when it would end alone [us].
         """
         now, end = span
-        self._flows[channel] = _Flow(rest, rate, most, now, end)
+        self._flows[channel] = _FlowProgress(rest, rate, most, now, end)
         for link in self._paths[channel]:
             self._crossing[link][channel] = None
         self._share(self._connected(channel), now)
