@@ -132,11 +132,21 @@ FIELDS: dict[str, RequestField] = {
         most=1000000000.0,
         default="0",
     ),
+    "ClusterBody.launch_slowdown": RequestField(
+        "Factor by which the bytes of its launches take longer while a rank that takes part "
+        "computes",
+        least=1,
+        most=100.0,
+        default="1",
+    ),
     "ClusterBody.line_rate_share": RequestField(
         "Share of bandwidth_gbps that the transport reaches",
         least=0.001,
         most=1,
         default="1",
+    ),
+    "ClusterBody.links": RequestField(
+        "What several channels may cross",
     ),
     "ClusterBody.negotiation_us_per_worker": RequestField(
         "What each launch takes more for each worker, as workers agree on what is ready",
@@ -160,6 +170,9 @@ FIELDS: dict[str, RequestField] = {
         least=1,
         most=1000000,
     ),
+    "ClusterBody.path": RequestField(
+        "Links of `cluster.links` that its launches cross",
+    ),
     "ClusterBody.placement": RequestField(
         "",
         choices=(
@@ -169,6 +182,12 @@ FIELDS: dict[str, RequestField] = {
             "cs",
         ),
         default="cs",
+    ),
+    "ClusterBody.priority": RequestField(
+        "Its class on these links",
+        least=0,
+        most=7,
+        default="0",
     ),
     "ClusterBody.reduction_gbps": RequestField(
         "Speed of adding two buffers",
@@ -242,6 +261,7 @@ FIELDS: dict[str, RequestField] = {
             "reduce_scatter",
             "broadcast",
             "all_to_all",
+            "send_recv",
         ),
     ),
     "CostModelRequest.kinds": RequestField(
@@ -252,6 +272,7 @@ FIELDS: dict[str, RequestField] = {
             "reduce_scatter",
             "broadcast",
             "all_to_all",
+            "send_recv",
         ),
     ),
     "CostModelRequest.mixed": RequestField(
