@@ -5,8 +5,13 @@ from dataclasses import dataclass
 
 from solver.limits import MAX_SIMULATED_TRANSFERS
 from solver.placements.chunks import Key, Layout, chunk_count, lay_out
-from solver.placements.exchange_graph import Hosts, exchange_graph, exchange_us, transfer_count
-from solver.placements.sums import do_sums_take_time
+from solver.placements.exchange_graph import (
+    Hosts,
+    exchange_graph,
+    exchange_us,
+    is_idle,
+    transfer_count,
+)
 from solver.units import bytes_per_us
 
 #: A pace takes two halves, of a chunk at least.
@@ -119,8 +124,7 @@ def layout_us(layout: Layout, hosts: Hosts, gbps: float) -> float:
 
     0 where nothing is sent and sums take no time.
     """
-    is_idle = not (transfer_count(hosts, 1) or do_sums_take_time(hosts))
-    if is_idle and hosts.machine.memory_gbytes_per_s is None:
+    if is_idle(hosts):
         return 0.0
     server = hosts.machine.server_gbps
     of_server = None if server is None else 1 / bytes_per_us(server)

@@ -8,7 +8,13 @@ from solver.graph import Graph
 from solver.limits import MAX_SIMULATED_TRANSFERS
 from solver.placements.bandwidth import gbps_of
 from solver.placements.chunks import Key, chunk_count, lay_out
-from solver.placements.exchange_graph import Hosts, exchange_graph, exchange_us, transfer_count
+from solver.placements.exchange_graph import (
+    Hosts,
+    exchange_graph,
+    exchange_us,
+    is_idle,
+    transfer_count,
+)
 from solver.placements.machine import PLAIN
 
 #: A search for a bandwidth runs some ten simulations, of at most 1 / so many of the transfers.
@@ -88,7 +94,7 @@ def exchange(
         if not searched:
             per_byte = batch_time_us / exchange_us(graph, hosts, 1.0)
         return BatchExchange(None if per_byte is None else gbps_of(2 / per_byte), size, transfers)
-    hidden = not searched or exchange_us(exchange_graph(layout, hosts), hosts, 0.0) <= batch_time_us
+    hidden = is_idle(hosts) or exchange_us(exchange_graph(layout, hosts), hosts, 0) <= batch_time_us
     return BatchExchange(0.0 if hidden else None, size, 0)
 
 

@@ -69,6 +69,12 @@ def transfer_count(hosts: Hosts, chunks: int) -> int:
     return 2 * chunks * (hosts.workers - is_colocated(hosts.placement))
 
 
+def is_idle(hosts: Hosts) -> bool:
+    """Tell whether an exchange has nothing that takes time: no transfer, no sum, no memory."""
+    is_summing = do_sums_take_time(hosts) or hosts.machine.memory_gbytes_per_s is not None
+    return not (transfer_count(hosts, 1) or is_summing)
+
+
 def exchange_us(
     graph: Graph, hosts: Hosts, per_byte: float, server_per_byte: float | None = None
 ) -> float:

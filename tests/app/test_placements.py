@@ -615,8 +615,8 @@ def test_racks_are_compared_for_money() -> None:
 
 
 def test_jobs_share_the_links_of_a_machine() -> None:
-    slow = {"machine": {"pcie_gbytes_per_s": 1}, "bandwidth_gbps": 80, "simulated_transfers": 4000}
-    found = ask(**slow, simulate=[], jobs=[JOB, JOB]).jobs
+    slow: Json = {"machine": {"pcie_gbytes_per_s": 1}, "bandwidth_gbps": 80}
+    found = ask(**slow, simulated_transfers=4000, simulate=[], jobs=[JOB, JOB]).jobs
     assert found is not None
     for each in found:  # each moves 4 MB over 1 GB/s, alone in 4 ms
         assert each.alone_us == pytest.approx(4000, rel=0.05)

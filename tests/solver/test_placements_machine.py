@@ -74,14 +74,14 @@ class Messages:
         found = [*reversed(self.links(at) if own else []), (card, self.each if own else 1)]
         return [*found, (f"{to} {chunk.interface} in", self.each), *self.links(to)]
 
-    def send(self, name, size, path, after) -> str:
+    def send(self, name, size, path, after):
         for h, (channel, each) in enumerate(path):
             startup = int(self.machine.startup_us) if channel.endswith("out") else 0
             self.tasks[f"{name} {h}"] = Task((after,), channel, startup + size * each)
             after = f"{name} {h}"
         return after
 
-    def push(self, c, chunk, w) -> str:
+    def push(self, c, chunk, w):
         return self.send(f"push {c} {w}", chunk.bytes, self.hops(chunk, w), "start")
 
     def pull(self, c, chunk, w) -> None:
@@ -229,6 +229,15 @@ def test_queue_pairs_on_paper() -> None:
     ]
     assert more == sorted(more)
     assert more[0] == 80
+
+
+def test_one_worker_with_its_server_waits_for_memory_alone() -> None:
+    """Nothing is sent: start-ups do not count, memory and cores do."""
+    keys, own = [Key("m", 10)], Hosts("cc", 1, 1, machine=ServerMachine(startup_us=5))
+    assert exchange(keys, own, 1.0, 10).gbps == 0
+    memory = replace(own, machine=ServerMachine(memory_gbytes_per_s=SLOW))  # 20 us
+    assert exchange(keys, memory, 20.0, 10).gbps == 0
+    assert exchange(keys, memory, 19.0, 10).gbps is None
 
 
 def test_larger_chunks_of_a_simulation_pay_as_often() -> None:
