@@ -103,8 +103,7 @@ def placements(
         typer.Option(
             metavar="KEY=VALUE,...",
             help="What transfers pay besides their bytes, and cross: preset=phub, startup_us, "
-            "queue_pairs, queue_pair_cache, queue_pair_us, server_gbps, pcie_gbytes_per_s, "
-            "memory_gbytes_per_s, aggregation, wide_sync_us, cached, update_gbytes_per_s.",
+            "pcie_gbytes_per_s and others of the request's `machine`.",
         ),
     ] = None,
     chunk_sizes: Annotated[
