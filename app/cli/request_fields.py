@@ -562,6 +562,12 @@ FIELDS: dict[str, RequestField] = {
         most=1152921504606846976,
         default="32768",
     ),
+    "PlacementsRequest.chunk_sizes": RequestField(
+        "Sizes of chunks with which an exchange of each simulated placement is simulated at "
+        "bandwidth_gbps, to find the best",
+        least=1,
+        most=1152921504606846976,
+    ),
     "PlacementsRequest.cluster": RequestField(
         "Instead of both, as other requests have it",
     ),
@@ -588,6 +594,9 @@ FIELDS: dict[str, RequestField] = {
     ),
     "PlacementsRequest.keys": RequestField(
         "Instead",
+    ),
+    "PlacementsRequest.machine": RequestField(
+        "What transfers pay besides their bytes, and cross",
     ),
     "PlacementsRequest.model_bytes": RequestField(
         "Size of the model, as one key",
@@ -620,6 +629,17 @@ FIELDS: dict[str, RequestField] = {
         least=1,
         most=100000,
         default="10000",
+    ),
+    "PlacementsRequest.systems": RequestField(
+        "Systems to simulate beside each other at bandwidth_gbps",
+        choices=(
+            "pbox",
+            "pshard",
+            "mxnet",
+            "gloo_ring",
+            "gloo_ring_chunked",
+            "gloo_halving_doubling",
+        ),
     ),
     "PlacementsRequest.workers": RequestField(
         "How many, or a cluster",
