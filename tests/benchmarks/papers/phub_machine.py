@@ -2,7 +2,8 @@
 
 from solver.placements.chunks import Key
 from solver.placements.headroom import most_workers
-from solver.placements.jobs import SharedServer, TrainingJob, share
+from solver.placements.job_steps import SharedServer, TrainingJob
+from solver.placements.jobs import share
 from tests.benchmarks.papers.phub_setup import (
     FAST_GBPS,
     INTERFACES,
