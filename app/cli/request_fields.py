@@ -133,8 +133,8 @@ FIELDS: dict[str, RequestField] = {
         default="0",
     ),
     "ClusterBody.launch_slowdown": RequestField(
-        "Factor by which the bytes of its launches take longer while a rank that takes part "
-        "computes",
+        "Factor by which the bytes of its launches take longer while a rank computes that has "
+        "compute directly before or after a collective on it",
         least=1,
         most=100.0,
         default="1",
