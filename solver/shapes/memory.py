@@ -1,0 +1,173 @@
+"""Memory of a shape by stage and time: what stays, what micro-batches hold, where the peak is."""
+
+from dataclasses import dataclass
+
+from solver.shapes.hardware import TrainingCluster
+from solver.shapes.job_shape import JobShape
+from solver.shapes.layer_times import ELEMENT
+from solver.shapes.pipeline.orders import BACKWARD, FORWARD, WEIGHTS, ZERO_BUBBLE
+from solver.shapes.pipeline.replay import flat_order
+from solver.shapes.stage_times import stage_parameters
+from solver.shapes.transformer import Transformer
+
+#: Bytes of the optimizer's state for a parameter: a 32-bit weight and Adam's two moments.
+OPTIMIZER_BYTES = 12
+
+#: Bytes of a logit while the loss is computed: in 16 bit, in 32 bit, and its gradient.
+_LOGIT_BYTES = 8
+
+
+@dataclass(frozen=True, slots=True)
+class RankMemory:
+    """Memory of the ranks of one pipeline position at their peak [bytes].
+
+    Attributes
+    ----------
+    rank
+        Position in the pipeline.
+    weights_bytes, gradients_bytes, optimizer_bytes
+        What stays through the step.
+    activations_bytes
+        What the micro-batches hold at the peak.
+    buffers_bytes
+        Logits, gathered parameters and what a recomputed layer needs, at the peak.
+    at_pass
+        The pass at which the peak is, counted from 0 in the rank's order.
+    micro_batches
+        Forward passes whose activations are held then.
+    """
+
+    rank: int
+    weights_bytes: float
+    gradients_bytes: float
+    optimizer_bytes: float
+    activations_bytes: float
+    buffers_bytes: float
+    at_pass: int
+    micro_batches: int
+
+    @property
+    def peak_bytes(self) -> float:
+        """All of it."""
+        stays = self.weights_bytes + self.gradients_bytes + self.optimizer_bytes
+        return stays + self.activations_bytes + self.buffers_bytes
+
+
+def rank_memories(model: Transformer, shape: JobShape) -> tuple[RankMemory, ...]:
+    """Return the memory of each pipeline rank at its peak.
+
+    A forward pass leaves its activations until its backward pass, or that of its weights, ends;
+    how many are held at once is counted along the rank's order. The allocator's fragments, and
+    what libraries hold for themselves, are not counted.
+
+    References
+    ----------
+    .. [1] V. Korthikanti et al., Reducing Activation Recomputation in Large Transformer Models,
+           MLSys 2023, equations 1 to 6, without dropout's masks.
+    """
+    counts = shape.stage_layers(model.layers)
+    kept = [activation_bytes(model, shape, k) for k in range(len(counts))]
+    order = flat_order(shape.schedule, shape.pp, shape.vpp, shape.micro_batches)
+    frees = WEIGHTS if shape.schedule == ZERO_BUBBLE else BACKWARD
+    held = [0.0] * shape.pp
+    number = [0] * shape.pp
+    at = [0] * shape.pp
+    peaks = [(0.0, 0, 0)] * shape.pp
+    for step in order.passes:
+        rank = step.stage % shape.pp
+        if step.kind == FORWARD:
+            held[rank] += kept[step.stage]
+            number[rank] += 1
+            if held[rank] > peaks[rank][0] * (1 + 1e-12):
+                peaks[rank] = (held[rank], at[rank], number[rank])
+        elif step.kind == frees:
+            held[rank] -= kept[step.stage]
+            number[rank] -= 1
+        at[rank] += 1
+    return tuple(
+        RankMemory(
+            rank,
+            *_stays(model, shape, rank, counts),
+            peaks[rank][0],
+            _buffers(model, shape, rank),
+            *peaks[rank][1:],
+        )
+        for rank in range(shape.pp)
+    )
+
+
+def peak_memory(model: Transformer, shape: JobShape) -> RankMemory:
+    """Return the memory of the pipeline rank that needs most; of equals the first."""
+    return max(rank_memories(model, shape), key=lambda each: each.peak_bytes)
+
+
+def fits(model: Transformer, cluster: TrainingCluster, shape: JobShape, share: float) -> bool:
+    """Tell whether a shape needs at most a share of the GPU's memory."""
+    room = share * cluster.accelerator.memory_gib * 2**30
+    return peak_memory(model, shape).peak_bytes <= room
+
+
+def _stays(
+    model: Transformer, shape: JobShape, rank: int, counts: tuple[int, ...]
+) -> tuple[float, float, float]:
+    """Bytes of weights, gradients and the optimizer's state on a pipeline rank."""
+    weights = gradients = optimizer = 0.0
+    for k in range(rank, len(counts), shape.pp):
+        dense, experts = stage_parameters(model, shape, k)
+        shared = dense / shape.sharing + experts / max(1, shape.sharing // shape.ep)
+        whole = dense + experts
+        is_shared = {"none": 0, "optimizer": 1, "gradients": 2, "parameters": 3}[shape.sharding]
+        weights += ELEMENT * (shared if is_shared == 3 else whole)  # noqa: PLR2004 - ZeRO's stage
+        gradients += shape.gradient_bytes * (shared if is_shared > 1 else whole)
+        optimizer += OPTIMIZER_BYTES * (shared if is_shared else whole)
+    return weights, gradients, optimizer
+
+
+def activation_bytes(model: Transformer, shape: JobShape, stage: int) -> float:
+    """Return what a micro-batch's forward pass of a virtual stage leaves [bytes].
+
+    Of each layer: the inputs of both norms and what they give, queries, keys, values, what the
+    projection reads, and the feed-forward block's inside; without flash attention its scores three
+    times. With full recomputation the layer's input alone is left.
+    """
+    tokens = shape.micro_batch * model.sequence / shape.cp
+    whole = 1 / (shape.tp if shape.sequence_parallel else 1)
+    first, count = shape.firsts(model.layers)[stage], shape.stage_layers(model.layers)[stage]
+    residual = tokens * ELEMENT * model.hidden * whole
+    if shape.recomputation == "full":
+        return count * residual
+    kept = sum(
+        number * _layer_bytes(block, shape, tokens, whole)
+        for block, number in model.layer_counts(first, count)
+    )
+    is_last = stage == shape.pp * shape.vpp - 1
+    return kept + (2 * residual if is_last else 0.0)  # what the last norm and the head read
+
+
+def _layer_bytes(model: Transformer, shape: JobShape, tokens: float, whole: float) -> float:
+    residual = 4 * model.hidden * whole
+    split = 2 * model.query_width + 2 * model.key_width
+    if model.experts:
+        split += model.top_k * (2 * model.hidden + model.matrices * model.feed_forward)
+        split += model.matrices * model.shared_feed_forward
+    else:
+        split += model.matrices * model.feed_forward
+    kept = ELEMENT * tokens * (residual + split / shape.tp)
+    if not shape.flash_attention and shape.recomputation == "none":
+        kept += 2.5 * ELEMENT * tokens * model.sequence * model.heads / shape.tp
+    return kept
+
+
+def _buffers(model: Transformer, shape: JobShape, rank: int) -> float:
+    """Bytes that a pass needs for itself: logits, gathered layers, a layer computed again."""
+    tokens = shape.micro_batch * model.sequence / shape.cp
+    buffers = 0.0
+    if rank == shape.pp - 1:
+        buffers += _LOGIT_BYTES * tokens * model.vocabulary / shape.tp
+    if shape.sharding == "parameters":
+        layer = (model.dense_weights + model.expert_weights / shape.ep) / shape.tp
+        buffers += 2 * ELEMENT * layer + shape.gradient_bytes * layer
+    if shape.recomputation == "full":
+        whole = 1 / (shape.tp if shape.sequence_parallel else 1)
+        buffers += _layer_bytes(model, shape, tokens, whole)
+    return buffers
