@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import accumulate
 from typing import Final
 
@@ -111,16 +112,11 @@ class JobShape:
 
         The first and the last have the embedding and the head besides.
         """
-        if self.layers_of_stages is not None:
-            return self.layers_of_stages
-        stages = self.pp * self.vpp
-        least, over = divmod(layers, stages)
-        first = (stages - over) // 2
-        return tuple(least + (first <= k < first + over) for k in range(stages))
+        return self.layers_of_stages or _even_layers(layers, self.pp * self.vpp)
 
     def firsts(self, layers: int) -> tuple[int, ...]:
         """First layer of each virtual stage."""
-        return (0, *accumulate(self.stage_layers(layers)))[:-1]
+        return _firsts(self.stage_layers(layers))
 
     def __str__(self) -> str:
         """Name the parts that differ from 1, and how the pipeline runs."""
@@ -136,6 +132,18 @@ class JobShape:
         if self.recomputation != "none":
             parts.append(f"recompute-{self.recomputation}")
         return " ".join(parts)
+
+
+@lru_cache(maxsize=1024)
+def _even_layers(layers: int, stages: int) -> tuple[int, ...]:
+    least, over = divmod(layers, stages)
+    first = (stages - over) // 2
+    return tuple(least + (first <= k < first + over) for k in range(stages))
+
+
+@lru_cache(maxsize=1024)
+def _firsts(counts: tuple[int, ...]) -> tuple[int, ...]:
+    return (0, *accumulate(counts))[:-1]
 
 
 def faults_of_shape(shape: JobShape, model: Transformer) -> Iterator[Fault]:

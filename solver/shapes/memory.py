@@ -1,12 +1,12 @@
 """Memory of a shape by stage and time: what stays, what micro-batches hold, where the peak is."""
 
 from dataclasses import dataclass
+from functools import lru_cache
+from typing import NamedTuple
 
-from solver.shapes.hardware import TrainingCluster
 from solver.shapes.job_shape import JobShape
 from solver.shapes.layer_times import ELEMENT
-from solver.shapes.pipeline.orders import BACKWARD, FORWARD, WEIGHTS, ZERO_BUBBLE
-from solver.shapes.pipeline.replay import flat_order
+from solver.shapes.pipeline.orders import BACKWARD, FORWARD, GPIPE, ORDERS, WEIGHTS, ZERO_BUBBLE
 from solver.shapes.stage_times import stage_parameters
 from solver.shapes.transformer import Transformer
 
@@ -67,44 +67,68 @@ def rank_memories(model: Transformer, shape: JobShape) -> tuple[RankMemory, ...]
     """
     counts = shape.stage_layers(model.layers)
     kept = [activation_bytes(model, shape, k) for k in range(len(counts))]
-    order = flat_order(shape.schedule, shape.pp, shape.vpp, shape.micro_batches)
-    frees = WEIGHTS if shape.schedule == ZERO_BUBBLE else BACKWARD
-    held = [0.0] * shape.pp
-    number = [0] * shape.pp
-    at = [0] * shape.pp
-    peaks = [(0.0, 0, 0)] * shape.pp
-    for step in order.passes:
-        rank = step.stage % shape.pp
-        if step.kind == FORWARD:
-            held[rank] += kept[step.stage]
-            number[rank] += 1
-            if held[rank] > peaks[rank][0] * (1 + 1e-12):
-                peaks[rank] = (held[rank], at[rank], number[rank])
-        elif step.kind == frees:
-            held[rank] -= kept[step.stage]
-            number[rank] -= 1
-        at[rank] += 1
-    return tuple(
-        RankMemory(
-            rank,
-            *_stays(model, shape, rank, counts),
-            peaks[rank][0],
-            _buffers(model, shape, rank),
-            *peaks[rank][1:],
+    memories = []
+    moments = most_held(shape.schedule, shape.pp, shape.vpp, shape.micro_batches)
+    for rank, of_rank in enumerate(moments):
+        own = kept[rank :: shape.pp]
+        held = [sum(n * one for n, one in zip(each.held, own, strict=True)) for each in of_rank]
+        peak = held.index(max(held))
+        memories.append(
+            RankMemory(
+                rank,
+                *_stays(model, shape, rank, counts),
+                held[peak],
+                _buffers(model, shape, rank),
+                of_rank[peak].at_pass,
+                sum(of_rank[peak].held),
+            )
         )
-        for rank in range(shape.pp)
-    )
+    return tuple(memories)
+
+
+class HeldMoment(NamedTuple):
+    """A pass at which a rank holds most: its position, and what is held of each chunk."""
+
+    at_pass: int
+    held: tuple[int, ...]
+
+
+@lru_cache(maxsize=1024)
+def most_held(
+    schedule: str, ranks: int, chunks: int, micro_batches: int
+) -> tuple[tuple[HeldMoment, ...], ...]:
+    """Return for each rank the passes of which no other holds as much of every chunk.
+
+    Whatever a chunk's activations take, the peak is at one of them. All schedules but GPipe repeat
+    themselves once the pipeline is full, so that four rounds of micro-batches show what they hold.
+    """
+    if schedule == GPIPE:
+        return ((HeldMoment(micro_batches - 1, (micro_batches,)),),) * ranks
+    micro_batches = min(micro_batches, 4 * ranks)
+    frees = WEIGHTS if schedule == ZERO_BUBBLE else BACKWARD
+    moments = []
+    for steps in ORDERS[schedule](ranks, chunks, micro_batches):
+        held = [0] * chunks
+        most: list[HeldMoment] = []
+        for at, step in enumerate(steps):
+            if step.kind == FORWARD:
+                held[step.stage // ranks] += 1
+                now = HeldMoment(at, tuple(held))
+                if not any(_covers(each.held, now.held) for each in most):
+                    most = [each for each in most if not _covers(now.held, each.held)] + [now]
+            elif step.kind == frees:
+                held[step.stage // ranks] -= 1
+        moments.append(tuple(most))
+    return tuple(moments)
+
+
+def _covers(one: tuple[int, ...], two: tuple[int, ...]) -> bool:
+    return all(a >= b for a, b in zip(one, two, strict=True))
 
 
 def peak_memory(model: Transformer, shape: JobShape) -> RankMemory:
     """Return the memory of the pipeline rank that needs most; of equals the first."""
     return max(rank_memories(model, shape), key=lambda each: each.peak_bytes)
-
-
-def fits(model: Transformer, cluster: TrainingCluster, shape: JobShape, share: float) -> bool:
-    """Tell whether a shape needs at most a share of the GPU's memory."""
-    room = share * cluster.accelerator.memory_gib * 2**30
-    return peak_memory(model, shape).peak_bytes <= room
 
 
 def _stays(

@@ -26,7 +26,7 @@ def longest_path(  # noqa: C901 - the rules, one after another
     """Run the same as a graph of passes and messages, by networkx."""
     orders = ORDERS[schedule](ranks, chunks, micro_batches)
     stages = ranks * chunks
-    graph = nx.DiGraph()
+    graph: nx.DiGraph = nx.DiGraph()
     sent: dict = {}
     for steps in orders:
         for step in steps:
