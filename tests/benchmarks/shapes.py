@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from solver.shapes.fit.rows import ShapeRow
+from solver.shapes.fit.rows import MeasuredShape
 from solver.shapes.fit.shape_fit import fit_steps
 from solver.shapes.hardware import ACCELERATORS, NetworkLevel, TrainingCluster
 from solver.shapes.job_shape import JobShape
@@ -36,7 +36,7 @@ def machine(gpus: int = 8) -> TrainingCluster:
     return TrainingCluster(ACCELERATORS["a100"], (node, spine) if gpus > 8 else (node,))
 
 
-def steps_of(path: Path, machines: dict[int, TrainingCluster]) -> list[ShapeRow]:
+def steps_of(path: Path, machines: dict[int, TrainingCluster]) -> list[MeasuredShape]:
     """Read measured steps: 1F1B, no recomputation, attention's scores written."""
     steps = []
     with path.open(encoding="utf-8") as file:
@@ -66,7 +66,7 @@ def steps_of(path: Path, machines: dict[int, TrainingCluster]) -> list[ShapeRow]
             gpus = int(row["# GPUs"])
             cluster = machines.setdefault(max(8, gpus), machine(max(8, gpus)))
             time = float(row["iteration time (ms)"]) * 1e3
-            steps.append(ShapeRow(model, cluster, shape, time))
+            steps.append(MeasuredShape(model, cluster, shape, time))
     return steps
 
 

@@ -10,7 +10,7 @@ from solver.errors import InvalidMeasurements
 from solver.shapes.efficiency import ASSUMED, SPREAD
 from solver.shapes.fit.physics import DEVIATION
 from solver.shapes.fit.residual import kernel, learned
-from solver.shapes.fit.rows import FEATURES, ShapeRow
+from solver.shapes.fit.rows import FEATURES, MeasuredShape
 from solver.shapes.fit.shape_fit import fit_steps
 from solver.shapes.hardware import ACCELERATORS, NetworkLevel, TrainingCluster
 from solver.shapes.job_shape import JobShape
@@ -27,9 +27,9 @@ SHAPES = [
 ]
 
 
-def steps(shapes, known) -> list[ShapeRow]:
+def steps(shapes, known) -> list[MeasuredShape]:
     return [
-        ShapeRow(MODEL, NODE, shape, simulate_step(MODEL, NODE, shape, known).time_us)
+        MeasuredShape(MODEL, NODE, shape, simulate_step(MODEL, NODE, shape, known).time_us)
         for shape in shapes
     ]
 
@@ -97,12 +97,12 @@ def test_a_process_predicts_as_the_joint_normal_does() -> None:
     ("rows", "pointers"),
     [
         ([], [""]),  # nothing measured
-        ([ShapeRow(MODEL, NODE, JobShape(), 0.0)], ["/0/time_us"]),  # no time
-        ([ShapeRow(MODEL, NODE, JobShape(), float("nan"))], ["/0/time_us"]),
-        ([ShapeRow(MODEL, NODE, JobShape(tp=3), 1.0)], ["/0/tp", "/0/tp"]),
+        ([MeasuredShape(MODEL, NODE, JobShape(), 0.0)], ["/0/time_us"]),  # no time
+        ([MeasuredShape(MODEL, NODE, JobShape(), float("nan"))], ["/0/time_us"]),
+        ([MeasuredShape(MODEL, NODE, JobShape(tp=3), 1.0)], ["/0/shape/tp", "/0/shape/tp"]),
         (
-            [ShapeRow(replace(MODEL, layers=0), NODE, JobShape(), -1.0)],
-            ["/0/time_us", "/0/layers"],
+            [MeasuredShape(replace(MODEL, layers=0), NODE, JobShape(), -1.0)],
+            ["/0/time_us", "/0/model/layers"],
         ),  # all at once
     ],
 )

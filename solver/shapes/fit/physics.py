@@ -16,7 +16,7 @@ import numpy as np
 from scipy.optimize import least_squares
 
 from solver.shapes.efficiency import ASSUMED, FIGURES, SPREAD, Efficiencies
-from solver.shapes.fit.rows import ShapeRow
+from solver.shapes.fit.rows import MeasuredShape
 from solver.shapes.step import simulate_step
 from solver.units import FloatArray
 
@@ -36,14 +36,14 @@ def figures_of(theta: FloatArray) -> Efficiencies:
     return Efficiencies(*map(float, np.exp(theta)))
 
 
-def log_times(rows: Sequence[ShapeRow], theta: FloatArray) -> FloatArray:
+def log_times(rows: Sequence[MeasuredShape], theta: FloatArray) -> FloatArray:
     """Return the logarithm of each row's simulated time."""
     known = figures_of(theta)
     times = [simulate_step(row.model, row.cluster, row.shape, known).time_us for row in rows]
     return np.array([log(time) for time in times])
 
 
-def slopes(rows: Sequence[ShapeRow], theta: FloatArray, at: FloatArray) -> FloatArray:
+def slopes(rows: Sequence[MeasuredShape], theta: FloatArray, at: FloatArray) -> FloatArray:
     """Return how each row's :func:`log_times` ``at`` theta change with each figure."""
     columns = []
     for k in range(len(theta)):
@@ -53,7 +53,7 @@ def slopes(rows: Sequence[ShapeRow], theta: FloatArray, at: FloatArray) -> Float
     return np.column_stack(columns)
 
 
-def most_probable(rows: Sequence[ShapeRow], begin: FloatArray | None = None) -> FloatArray:
+def most_probable(rows: Sequence[MeasuredShape], begin: FloatArray | None = None) -> FloatArray:
     """Return the logarithms of the figures that minimise the sum above."""
     measured = np.array([log(row.time_us) for row in rows])
 

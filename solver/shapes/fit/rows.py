@@ -13,7 +13,7 @@ from solver.shapes.transformer import Transformer, faults_of_transformer
 
 
 @dataclass(frozen=True, slots=True)
-class ShapeRow:
+class MeasuredShape:
     """A step that was measured.
 
     Attributes
@@ -43,7 +43,7 @@ def features(model: Transformer, shape: JobShape) -> tuple[float, ...]:
     return tuple(log2(getattr(model if name in of_model else shape, name)) for name in FEATURES)
 
 
-def check_rows(rows: Sequence[ShapeRow], least: int = 1) -> None:
+def check_rows(rows: Sequence[MeasuredShape], least: int = 1) -> None:
     """Refuse rows that no step can have.
 
     Raises
@@ -59,12 +59,14 @@ def check_rows(rows: Sequence[ShapeRow], least: int = 1) -> None:
         raise InvalidMeasurements(faults)
 
 
-def _faults(rows: Iterable[ShapeRow]) -> Iterator[Fault]:
+def _faults(rows: Iterable[MeasuredShape]) -> Iterator[Fault]:
     for i, row in enumerate(rows):
         if not (isfinite(row.time_us) and row.time_us > 0):
             detail = f"Row {i + 1}: the time of a step must be positive, got {row.time_us:g}."
             yield Fault(f"/{i}/time_us", FaultCode.OUT_OF_RANGE, detail)
-        found = list(faults_of_transformer(row.model)) or faults_of_shape(row.shape, row.model)
-        for fault in found:
-            detail = f"Row {i + 1}: {fault.detail}"
-            yield Fault(f"/{i}{fault.pointer}", fault.code, detail)
+        of_model = list(faults_of_transformer(row.model))
+        of_shape = [] if of_model else faults_of_shape(row.shape, row.model)
+        for part, found in (("model", of_model), ("shape", of_shape)):
+            for fault in found:
+                detail = f"Row {i + 1}: {fault.detail}"
+                yield Fault(f"/{i}/{part}{fault.pointer}", fault.code, detail)

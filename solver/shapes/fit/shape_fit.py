@@ -7,6 +7,7 @@ from math import exp, log
 import numpy as np
 
 from solver.shapes.efficiency import FIGURES, Efficiencies
+from solver.shapes.fit.figures import FittedFigure
 from solver.shapes.fit.physics import (
     DEVIATION,
     MEAN,
@@ -16,7 +17,7 @@ from solver.shapes.fit.physics import (
     slopes,
 )
 from solver.shapes.fit.residual import Residual, learned
-from solver.shapes.fit.rows import FEATURES, ShapeRow, check_rows, features
+from solver.shapes.fit.rows import FEATURES, MeasuredShape, check_rows, features
 from solver.shapes.hardware import TrainingCluster
 from solver.shapes.job_shape import JobShape
 from solver.shapes.transformer import Transformer
@@ -27,28 +28,6 @@ NINE_OF_TEN = 1.645
 
 #: A figure is determined where the rows leave at most this share of its assumed spread.
 _DETERMINED = 0.5
-
-
-@dataclass(frozen=True, slots=True)
-class FittedFigure:
-    """A figure as the rows tell it.
-
-    Attributes
-    ----------
-    name
-        Field of :class:`Efficiencies`.
-    value
-        Its most probable value.
-    spread
-        Standard deviation of its logarithm: 0.1 is some 10 %.
-    is_determined
-        Whether the rows halved the spread that is assumed; else the value is an assumption.
-    """
-
-    name: str
-    value: float
-    spread: float
-    is_determined: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,9 +85,9 @@ class ShapeFit:
         self, model: Transformer, cluster: TrainingCluster, shape: JobShape
     ) -> PredictedStep:
         """Predict the time of a step."""
-        return self.predict_all([ShapeRow(model, cluster, shape, 1.0)])[0]
+        return self.predict_all([MeasuredShape(model, cluster, shape, 1.0)])[0]
 
-    def predict_all(self, steps: Sequence[ShapeRow]) -> list[PredictedStep]:
+    def predict_all(self, steps: Sequence[MeasuredShape]) -> list[PredictedStep]:
         """Predict many steps; their measured times are not looked at."""
         theta = _theta(self.known)
         at = log_times(steps, theta)
@@ -133,7 +112,7 @@ class ShapeFit:
         ]
 
 
-def fit_steps(rows: Sequence[ShapeRow], begin: Efficiencies | None = None) -> ShapeFit:
+def fit_steps(rows: Sequence[MeasuredShape], begin: Efficiencies | None = None) -> ShapeFit:
     """Fit efficiencies and costs to measured steps, and learn what they leave unexplained.
 
     Parameters

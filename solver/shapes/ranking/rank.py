@@ -16,6 +16,9 @@ from solver.shapes.transformer import Transformer
 #: Share of a GPU's memory that a shape may need: the rest is for the allocator's fragments.
 MEMORY_SHARE = 0.92
 
+#: Shapes of more passes are not simulated; their bound counts.
+MOST_PASSES = 1_000_000
+
 _HOUR_US = 3.6e9
 
 
@@ -143,7 +146,9 @@ def rank_shapes(
     simulated = 0
     least_bound: float | None = None
     for bound, place, shape, memory in waiting:
+        passes = 3 * shape.pp * shape.vpp * shape.micro_batches
         is_over = most_simulated is not None and simulated >= most_simulated
+        is_over = is_over or passes > MOST_PASSES
         if is_over or _is_beaten(bound, memory, best, front, count):
             least_bound = bound if least_bound is None else least_bound
             continue

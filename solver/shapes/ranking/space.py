@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import product
+from itertools import islice, product
 
 from solver.codes import FaultCode
 from solver.errors import Fault, InvalidOptions
@@ -10,6 +10,9 @@ from solver.shapes.hardware import TrainingCluster
 from solver.shapes.job_shape import JobShape, faults_of_shape
 from solver.shapes.pipeline.orders import INTERLEAVED, ONE_F_ONE_B
 from solver.shapes.transformer import Transformer
+
+#: A space has no more shapes than this.
+MOST_SHAPES = 50_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,9 +61,20 @@ def shapes_of(
     Raises
     ------
     InvalidOptions
-        When the global batch is not positive, or no choice is left for a part.
+        When the global batch is not positive, no choice is left for a part, or there are more than
+        :data:`MOST_SHAPES`.
     """
     _check(space)
+    shapes = _every_shape(model, cluster, space)
+    yield from islice(shapes, MOST_SHAPES)
+    if next(shapes, None) is not None:
+        detail = f"The space has more than {MOST_SHAPES:,} shapes; fix some parts."
+        raise InvalidOptions([Fault("", FaultCode.OUT_OF_RANGE, detail)])
+
+
+def _every_shape(
+    model: Transformer, cluster: TrainingCluster, space: ShapeSpace
+) -> Iterator[JobShape]:
     gpus = cluster.gpus
     within = cluster.levels[0].gpus
     tps = space.tp or tuple(n for n in _powers(within) if gpus % n == 0)
