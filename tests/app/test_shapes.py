@@ -7,12 +7,15 @@ from typing import Any
 import pytest
 
 import interlace
+from app.calls.shapes import ranking
+from app.routers.shapes import EXAMPLE
 from app.schemas.shapes import ShapeAnswer
 from solver.shapes.efficiency import ASSUMED
 from solver.shapes.hardware import ACCELERATORS, NetworkLevel, joined
 from solver.shapes.published import PUBLISHED
 from solver.shapes.step import simulate_step
 from tests.app.command import Run
+from tests.app.service import Service
 
 LEVELS: list[dict[str, Any]] = [
     {"name": "node", "gpus": 8, "bandwidth_gbps": 3600},
@@ -118,6 +121,28 @@ def test_what_is_refused(changes, pointers) -> None:
     with pytest.raises(interlace.InterlaceError) as caught:
         interlace.shape(JOB | changes)
     assert [fault.pointer for fault in caught.value.faults] == pointers
+
+
+def test_a_call_answers_as_python_does() -> None:
+    """Over HTTP the same work is done: of the route's own example."""
+    body = json.dumps(EXAMPLE).encode()
+    answered = ranking(None, body)  # type: ignore[arg-type] - nothing is stored
+    assert ShapeAnswer.model_validate_json(answered.content) == interlace.shape(EXAMPLE)
+
+
+def test_over_the_wire(service: Service) -> None:
+    answer = service.client.post("/v1/shapes", json=EXAMPLE)
+    assert answer.status_code == 200
+    assert answer.json() == interlace.shape(EXAMPLE).model_dump(mode="json")
+    refused = service.client.post("/v1/shapes", json=EXAMPLE | {"gpus": 0})
+    assert refused.status_code == 422
+
+
+def test_the_command_asks_a_service(service: Service, run: Run) -> None:
+    here = run("shape", *FLAGS, "--json")
+    there = run("shape", *FLAGS, "--json", "--server", str(service.client.base_url))
+    assert (there.returncode, there.stderr) == (0, "")
+    assert there.stdout == here.stdout
 
 
 def test_flags_that_do_not_go_together(run: Run) -> None:

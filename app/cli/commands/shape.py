@@ -7,7 +7,7 @@ import typer
 
 from app.cli.failures import explaining
 from app.cli.field_options import option
-from app.cli.options import AsJson, Set, contents, present
+from app.cli.options import AsJson, ServerUrl, Set, contents, present, server_at
 
 
 def shape(
@@ -48,6 +48,7 @@ def shape(
     price_per_gpu_hour: Annotated[float | None, option("ShapeRequest.price_per_gpu_hour")] = None,
     count: Annotated[int | None, option("ShapeRequest.count", metavar="N")] = None,
     set_: Set = None,
+    server: ServerUrl = None,
     json_: AsJson = False,
 ) -> None:
     """Rank the shapes of a job: time, memory, proof.
@@ -60,6 +61,7 @@ def shape(
       interlace shape --model llama3-8b --gpu h100 --gpus 64 --node-gbps 3600 --network-gbps 400 --global-batch 256
       interlace shape job.json --tp 1,2,4 --rows measured.csv
       interlace shape job.json --set efficiencies.matmul=0.62 --json
+      interlace shape job.json --server http://planner:8000
     """  # noqa: E501 - a line of the help
     from app.cli import flags
     from app.cli.assignments import assignments
@@ -70,7 +72,7 @@ def shape(
     from app.schemas.shapes import ShapeRequest
     from app.services.shapes import answer_of
 
-    assigned = assignments(set_)
+    assigned, at = assignments(set_), server_at(server)
     fields = present(
         model=model,
         gpu=gpu,
@@ -92,5 +94,6 @@ def shape(
     with explaining(names, fields, assigned=assigned):
         body = read_json(raw[0]) if raw else {}
         body = assigned.on({**body, **fields}) if isinstance(body, dict) else body
-        answer = answer_of(checked_plain(body, ShapeRequest))
+        request = checked_plain(body, ShapeRequest)
+        answer = at.shape(request) if at else answer_of(request)
     print(answer.model_dump_json(indent=1) if json_ else render(answer))
