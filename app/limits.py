@@ -181,6 +181,8 @@ MAX_RUN_STEPS = 1_000_000
 MAX_STEP = 2**40
 #: Most plans of a run.
 MAX_RUN_PLANS = 256
+#: Most trials of a run, and most that one tries.
+MAX_RUN_TRIALS, MAX_RUN_ARMS = 256, 16
 #: Most steps in the history of a run; of more, every second one is told, or fewer.
 MAX_HISTORY_STEPS = 1_000
 

@@ -23,6 +23,7 @@ from app.schemas.runs import (
     RunRequest,
     RunStepList,
     RunSummary,
+    RunTrialBody,
     StepsRequest,
 )
 from app.services import runs
@@ -31,7 +32,7 @@ from app.storage.database import Store
 from app.storage.idempotency import IdempotencyKey
 from app.storage.json_text import with_fields
 from app.storage.library import library_of
-from app.storage.runs import life, plans, steps
+from app.storage.runs import life, plans, steps, trials
 from app.storage.runs.plans import NewPlan
 
 
@@ -73,6 +74,21 @@ def report(store: Store, body: bytes, run_id: str) -> Answered:
     if faults := list(request.faults()):
         raise InvalidRequest(faults)
     return _json(steps.report(store, run_id, request.steps))
+
+
+def tried(store: Store, body: bytes, run_id: str) -> Answered:
+    """Keep what a trial in a run came to.
+
+    Raises
+    ------
+    InvalidRequest
+        When its figures do not go together, or another one was reported.
+    """
+    request = read_report(body, RunTrialBody)
+    if faults := list(request.faults()):
+        raise InvalidRequest(faults)
+    found = trials.report(store, run_id, request)
+    return Answered(found.model_dump_json().encode(), status=201)
 
 
 def end(store: Store, body: bytes, run_id: str) -> Answered:
@@ -120,6 +136,7 @@ def _told(store: Store, run_id: str) -> RunOut:
     return RunOut.of(
         run,
         plans=[RunPlanHistory.of(p, runs.outcome(measured, p.index)) for p in taken],
+        trials=trials.listed(store, run),
         error=runs.outcome(measured).error,
         every=every,
         history=steps.some(store, run, chosen),

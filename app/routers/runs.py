@@ -47,6 +47,21 @@ PLAN_EXAMPLE: dict[str, Any] = {
 }
 
 
+TRIAL_EXAMPLE: dict[str, Any] = {
+    "before_step": 44,
+    "arms": [
+        {"name": "DistributedDataParallel", "is_plan": False, "median_us": 9_100.0},
+        {"name": "The plan", "is_plan": True, "median_us": 8_790.0},
+    ],
+    "kept": 1,
+    "promised": 1.05,
+    "gain": 1.035,
+    "gain_low": 1.02,
+    "gain_high": 1.04,
+    "why": "The plan is kept.",
+}
+
+
 @router.post(
     "",
     status_code=201,
@@ -171,6 +186,25 @@ async def get_plan(run_id: RunId, index: Index, readers: ReadersDep) -> Response
     if not re.fullmatch("[0-9]{1,9}", index):
         raise NotFound("A plan of a run is named by its index: 0, 1, 2.")
     return await readers.answer("app.calls.runs:plan", run_id, int(index))
+
+
+@router.post(
+    "/{run_id}/trials",
+    status_code=201,
+    summary="Report what a trial of a plan came to",
+    response_description="The trial.",
+    openapi_extra=json_body("app.schemas.runs:RunTrialBody", TRIAL_EXAMPLE),
+    responses={
+        **answered("app.schemas.runs:RunTrial", 201),
+        **problems(400, 404, 408, 409, 413, 415, 422, 503),
+    },
+)
+async def report_trial(run_id: RunId, body: WordBodyDep, readers: ReadersDep) -> Response:
+    """Tell what was promised of a plan, what was measured, and what goes on.
+
+    The same again is stored once.
+    """
+    return await readers.answer("app.calls.runs:tried", run_id, body=body)
 
 
 @router.post(

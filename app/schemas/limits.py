@@ -244,6 +244,8 @@ class RunLimits(BaseModel):
     )
     step: Annotated[int, Field(description="Number of a step.")] = limits.MAX_STEP
     plans: Annotated[int, Field(description="Plans.")] = limits.MAX_RUN_PLANS
+    trials: Annotated[int, Field(description="Trials.")] = limits.MAX_RUN_TRIALS
+    arms: Annotated[int, Field(description="Arms of a trial.")] = limits.MAX_RUN_ARMS
     history: Annotated[
         int, Field(description="Steps in its history; of more, every second one, or fewer.")
     ] = limits.MAX_HISTORY_STEPS
@@ -259,9 +261,9 @@ class BodyLimits(BaseModel):
     report_bytes: Annotated[
         int, Field(description="Longest body of a report of steps [bytes].")
     ] = limits.MAX_REPORT_BYTES
-    word_bytes: Annotated[int, Field(description="Longest body of the end of a run [bytes].")] = (
-        limits.MAX_WORD_BYTES
-    )
+    word_bytes: Annotated[
+        int, Field(description="Longest body of the end or a trial of a run [bytes].")
+    ] = limits.MAX_WORD_BYTES
     parameters_bytes: Annotated[
         int, Field(description="Longest field `parameters` of a form [bytes].")
     ] = limits.MAX_PARAMETERS_BYTES

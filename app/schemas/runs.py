@@ -7,7 +7,13 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from app.limits import MAX_NAME_CHARACTERS, MAX_REPORTED_STEPS, MAX_RUN_PLANS, MAX_STEP
+from app.limits import (
+    MAX_NAME_CHARACTERS,
+    MAX_REPORTED_STEPS,
+    MAX_RUN_ARMS,
+    MAX_RUN_PLANS,
+    MAX_STEP,
+)
 from app.schemas.base import PLAIN, AnswerModel, Name, RequestModel, ShownAs
 from app.schemas.graphs import ClusterRequest, GraphBody
 from app.schemas.schedules import PlanBody
@@ -24,6 +30,9 @@ Text = Annotated[str, Field(max_length=MAX_NAME_CHARACTERS, pattern=PLAIN)]
 
 
 StepTime = Annotated[float, Field(ge=MIN_TIME_US, le=MAX_DURATION_US)]
+
+
+TimesFaster = Annotated[float, Field(ge=1e-6, le=1e6)]
 
 
 StepNumber = Annotated[int, Field(ge=0, le=MAX_STEP)]
@@ -121,6 +130,39 @@ class StepsRequest(RequestModel):
                 yield Fault(f"/steps/{i + 1}/step", FaultCode.OUT_OF_RANGE, detail)
 
 
+class RunArmBody(RequestModel):
+    """What made steps in a trial."""
+
+    name: Annotated[Text, Field(description="In words.", examples=["The plan"])]
+    is_plan: Annotated[bool, Field(description="It was a plan, not what the job ran without one.")]
+    median_us: Annotated[StepTime, Field(description="Median of its measured steps [us].")]
+
+
+class RunTrialBody(RequestModel):
+    """A plan tried in the run's own steps, beside what the job ran without it."""
+
+    before_step: Annotated[StepNumber, Field(description="The first step after it.")]
+    arms: Annotated[list[RunArmBody], Field(min_length=2, max_length=MAX_RUN_ARMS)]
+    kept: Annotated[int, Field(ge=0, lt=MAX_RUN_ARMS, description="Index of what goes on.")]
+    promised: Annotated[
+        TimesFaster | None,
+        Field(description="Gain that was planned: the others' time over the plan's. Null: unknown"),
+    ] = None
+    gain: Annotated[TimesFaster, Field(description="The same as it was measured.")]
+    gain_low: Annotated[TimesFaster, Field(description="Low end of its interval.")]
+    gain_high: Annotated[TimesFaster, Field(description="High end of its interval.")]
+    why: Annotated[Text, Field(description="Why that is kept, in a sentence.")] = ""
+
+    def faults(self) -> Iterator[Fault]:
+        """List what does not go together."""
+        if self.kept >= len(self.arms):
+            detail = f"Arm {self.kept} is kept, and there are {len(self.arms)}, from 0."
+            yield Fault("/kept", FaultCode.OUT_OF_RANGE, detail)
+        if not self.gain_low <= self.gain <= self.gain_high:
+            detail = "gain must lie between gain_low and gain_high."
+            yield Fault("/gain", FaultCode.OUT_OF_RANGE, detail)
+
+
 class EndRequest(RequestModel):
     """The end of a run."""
 
@@ -186,6 +228,31 @@ class RunPlanOut(RunPlanSummary):
     ]
 
 
+class RunArm(AnswerModel):
+    """What made steps in a trial."""
+
+    name: str
+    is_plan: Annotated[bool, Field(description="It was a plan, not what the job ran without one.")]
+    median_us: Annotated[float, Field(description="Median of its measured steps [us].")]
+
+
+class RunTrial(AnswerModel):
+    """A plan tried in the run's own steps, beside what the job ran without it."""
+
+    before_step: Annotated[int, Field(description="The first step after it.")]
+    created_at: datetime
+    arms: list[RunArm]
+    kept: Annotated[int, Field(description="Index of what went on.")]
+    promised: Annotated[
+        float | None,
+        Field(description="Gain that was planned: the others' time over the plan's. Null: unknown"),
+    ]
+    gain: Annotated[float, Field(description="The same as it was measured.")]
+    gain_low: Annotated[float, Field(description="Low end of its interval.")]
+    gain_high: Annotated[float, Field(description="High end of its interval.")]
+    why: Annotated[str, Field(description="Why that was kept, in a sentence.")]
+
+
 class PredictionError(AnswerModel):
     """How far predictions were from what was measured: abs(predicted / measured - 1)."""
 
@@ -218,6 +285,7 @@ class RunOut(RunState):
     """A run: its plans, and predictions beside measurements."""
 
     plans: list[RunPlanHistory]
+    trials: Annotated[list[RunTrial], Field(description="In the order of their steps.")]
     error: Annotated[PredictionError | None, Field(description="Of all steps; null without.")]
     every: Annotated[
         int,

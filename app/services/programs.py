@@ -145,7 +145,7 @@ class _Following(NamedTuple):
 def _front(
     problem: CheckedRequest[PlanRequest], limits: Sequence[int | None], watch: Follower | None
 ) -> tuple[LimitedPlan, ...]:
-    """Plan within each limit, the largest first."""
+    """Plan within each limit."""
 
     def report_of(done: int, planned: ProgramProblem) -> Report:
         follow = _Following(watch, done, len(limits)) if watch else None

@@ -229,6 +229,17 @@ class RunStepRow(Base):
     note: Mapped[str | None] = mapped_column(Text)
 
 
+class RunTrialRow(Base):
+    """A trial of plans in a run, over before a step; ``trial`` is its report as JSON."""
+
+    __tablename__ = "run_trials"
+
+    run: Mapped[int] = mapped_column(Integer, ForeignKey("runs.number"), primary_key=True)
+    before_step: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    created_at: Mapped[str] = mapped_column(String(32))
+    trial: Mapped[str] = mapped_column(Text)
+
+
 class ApiKeyRow(Base):
     """A key that lets somebody in; of the key itself only a ``hash`` is kept.
 

@@ -168,11 +168,17 @@ What follows ``busiest`` is None unless a bandwidth was asked about.""",
         doc="A plan of a run; how its steps went is None where that was not asked for.",
         defaults={"steps": None},
     ),
+    AnswerClass("RunArm", "RunArm", "name is_plan median_us"),
+    AnswerClass(
+        "RunTrial",
+        "RunTrial",
+        "before_step arms kept promised gain gain_low gain_high why",
+    ),
     AnswerClass(
         "Run",
         "RunOut RunSummary",
         "id name state workers barrier runtime created_at reported_at ended_at ended_why steps "
-        "last_step raw error? plans? every? history?",
+        "last_step raw error? plans? trials? every? history?",
         doc="""\
 A run as the service told it last; times of day are ISO 8601.
 

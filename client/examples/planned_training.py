@@ -16,14 +16,26 @@ import gc
 import os
 import time
 from statistics import median
+from typing import TYPE_CHECKING
 
 import torch
 import torch.distributed as dist
 from torch import nn
 from torch.nn.functional import cross_entropy
 
-from interlace_client.torch import NoAnswer, PlannedDDP, Planner, Trial, calibrate, make_plan
-from interlace_client.torch.capture import capture, measure_slowdown
+from interlace_client.torch import (
+    NoAnswer,
+    PlannedDDP,
+    Planner,
+    Trial,
+    calibrate,
+    make_plan,
+    measure_window,
+)
+from interlace_client.torch.capture import capture, measure_overlap
+
+if TYPE_CHECKING:
+    from interlace_client.torch.overlap import Overlap
 
 CLASSES, BATCH = 10, 32
 
@@ -50,14 +62,15 @@ def tried(
     model: PlannedDDP,
     optimizer: torch.optim.Optimizer,
     batch: torch.Tensor,
-    slowdown: float,
+    overlap: Overlap,
     given: argparse.Namespace,
 ) -> None:
     """Have the model take the best plan, or DistributedDataParallel when none is better."""
     recording = capture(model, lambda: train_step(model, optimizer, batch), optimizer)
-    recording = recording.with_slowdown(slowdown)
+    recording = recording.with_overlap(overlap)
     gradients = sum(tensor.bytes for tensor in recording.tensors)
-    calibration = calibrate(sizes=gradients, limit_s=given.calibration_s)
+    limit_s = given.calibration_s
+    calibration = calibrate(sizes=gradients, limit_s=limit_s, window=model.window)
     for note in [*recording.notes, *calibration.notes]:
         say(note)
     try:
@@ -101,11 +114,12 @@ def train(given: argparse.Namespace, device: str) -> None:
     optimizer = torch.optim.SGD(net.parameters(), lr=0.01, momentum=0.9)
     batch = torch.rand(BATCH, given.width, device=device)
 
-    slowdown = measure_slowdown(net, lambda: loss_of(net, batch).backward())
+    overlap = measure_overlap(net, lambda: loss_of(net, batch).backward())
     optimizer.zero_grad()
     model = PlannedDDP(net, optimizer)  # for now the buckets of DistributedDataParallel
     say(f"{timed(model, optimizer, batch, given.steps):.1f} ms a step before")
-    tried(model, optimizer, batch, slowdown, given)
+    say(measure_window(model, lambda: train_step(model, optimizer, batch)).sentence)
+    tried(model, optimizer, batch, overlap, given)
     by = "by the plan" if model.is_planned else "in DistributedDataParallel"
     say(f"{timed(model, optimizer, batch, given.steps):.1f} ms a step {by}")
     model.detach()  # the last updates arrive

@@ -889,6 +889,78 @@ class RunPlan:
 
 
 @dataclass(frozen=True)
+class RunArm:
+    """What made steps in a trial.
+
+    Attributes
+    ----------
+    is_plan
+        It was a plan, not what the job ran without one.
+    median_us
+        Median of its measured steps [us].
+    """
+
+    name: str
+    is_plan: bool
+    median_us: float
+
+    @classmethod
+    def of(cls, raw: Json) -> RunArm:
+        """Read it from JSON."""
+        return cls(
+            name=raw["name"],
+            is_plan=raw["is_plan"],
+            median_us=raw["median_us"],
+        )
+
+
+@dataclass(frozen=True)
+class RunTrial:
+    """A plan tried in the run's own steps, beside what the job ran without it.
+
+    Attributes
+    ----------
+    before_step
+        The first step after it.
+    kept
+        Index of what went on.
+    promised
+        Gain that was planned: the others' time over the plan's. None: unknown
+    gain
+        The same as it was measured.
+    gain_low
+        Low end of its interval.
+    gain_high
+        High end of its interval.
+    why
+        Why that was kept, in a sentence.
+    """
+
+    before_step: int
+    arms: tuple[RunArm, ...]
+    kept: int
+    promised: float | None
+    gain: float
+    gain_low: float
+    gain_high: float
+    why: str
+
+    @classmethod
+    def of(cls, raw: Json) -> RunTrial:
+        """Read it from JSON."""
+        return cls(
+            before_step=raw["before_step"],
+            arms=tuple(RunArm.of(each) for each in raw["arms"]),
+            kept=raw["kept"],
+            promised=raw["promised"],
+            gain=raw["gain"],
+            gain_low=raw["gain_low"],
+            gain_high=raw["gain_high"],
+            why=raw["why"],
+        )
+
+
+@dataclass(frozen=True)
 class Run:
     """A run as the service told it last; times of day are ISO 8601.
 
@@ -904,6 +976,8 @@ class Run:
         The latest of them.
     error
         Of all steps; None without.
+    trials
+        In the order of their steps.
     every
         ``history`` has every step that was reported when this is 1, every second one when it is 2,
         and so on; ``/steps`` has all of them.
@@ -926,6 +1000,7 @@ class Run:
     raw: Json = field(repr=False, compare=False)
     error: PredictionError | None = None
     plans: tuple[RunPlan, ...] = ()
+    trials: tuple[RunTrial, ...] = ()
     every: int = 1
     history: tuple[Step, ...] = ()
 
@@ -953,6 +1028,7 @@ class Run:
             raw=raw,
             error=None if raw.get("error") is None else PredictionError.of(raw["error"]),
             plans=tuple(RunPlan.of(each) for each in _rows(raw.get("plans"))),
+            trials=tuple(RunTrial.of(each) for each in _rows(raw.get("trials"))),
             every=raw.get("every", 1),
             history=tuple(Step.of(each) for each in _rows(raw.get("history"))),
         )

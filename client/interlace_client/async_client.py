@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         Run,
         RunPage,
         RunPlan,
+        RunTrial,
         Simulation,
         Step,
         Sweep,
@@ -232,6 +233,10 @@ class AsyncClient:
         """Tell that a run executes another plan from a step on, and why."""
         given = {"from_step": from_step, "why": why, **fields}
         return await self._done(reporting.report_plan(run, plan, given, self._tries))
+
+    async def report_trial(self, run: RunOrId, trial: Mapping[str, Any]) -> RunTrial:
+        """Tell what was promised of a plan, what was measured, and what goes on."""
+        return await self._done(reporting.report_trial(run, trial, self._tries))
 
     async def end_run(self, run: RunOrId, why: str = "finished") -> Run:
         """Tell that a training job is over; a run that has ended stays as it is."""

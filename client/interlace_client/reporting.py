@@ -6,7 +6,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Union
 from urllib.parse import quote
 
-from interlace_client.answers import Run, RunPage, RunPlan, Step
+from interlace_client.answers import Run, RunPage, RunPlan, RunTrial, Step
 from interlace_client.asking import deleted, page_of, posted
 from interlace_client.bodies import Graph, PlanOrId, graph_field, json_content, plan_field
 from interlace_client.options import How
@@ -59,6 +59,11 @@ def report_plan(
     graph = graph_field(given.pop("graph")) if "graph" in given else {}
     raw = yield from _post(run, "plans", {**plan_field(plan), **graph, **given}, tries)
     return shaped(RunPlan.of, raw)
+
+
+def report_trial(run: RunOrId, trial: Mapping[str, Any], tries: Tries) -> Steps[RunTrial]:
+    """Report what a trial of a plan came to."""
+    return shaped(RunTrial.of, (yield from _post(run, "trials", trial, tries)))
 
 
 def end(run: RunOrId, why: str, tries: Tries) -> Steps[Run]:

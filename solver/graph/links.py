@@ -1,7 +1,7 @@
 """Edges between ops: from names to positions, in topological order, or around a cycle."""
 
 from collections.abc import Container, Iterable, Iterator, Sequence
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 Positions = tuple[tuple[int, ...], ...]
 
@@ -46,10 +46,10 @@ def link(ops: Iterable[LinkedNode], free: Container[str] = ()) -> EdgePositions:
     left out. O(ops + edges).
     """
     ops = tuple(ops)
-    places = range(len(ops) - 1, -1, -1)
-    index = dict(zip((op.id for op in reversed(ops)), places, strict=True))
+    places = list(range(len(ops)))  # the same object wherever an op is named
+    index = dict(zip((op.id for op in reversed(ops)), reversed(places), strict=True))
     is_whole = len(index) == len(ops)
-    before = {j: i for i, j in stream_edges(ops) if ops[i].stream not in free}
+    before = {j: places[i] for i, j in stream_edges(ops) if ops[i].stream not in free}
     preds: list[tuple[int, ...]] = []
     for i, op in enumerate(ops):
         try:
@@ -63,11 +63,26 @@ def link(ops: Iterable[LinkedNode], free: Container[str] = ()) -> EdgePositions:
         if i in before:
             above = (*above, before[i])
         preds.append(above if len(above) < 2 else tuple(dict.fromkeys(above)))  # noqa: PLR2004
-    succs: list[list[int]] = [[] for _ in preds]
-    for i, above in enumerate(preds):
+    del index, before
+    return EdgePositions(tuple(preds), turned(preds, places), is_whole)
+
+
+def turned(preds: Sequence[Sequence[int]], places: Sequence[int]) -> Positions:
+    """Return the successors of each op, ascending; ``places`` are the positions from 0.
+
+    Lists go when their tuples are made: a graph of millions of edges is held once.
+    """
+    none: list[int] = []
+    succs: list[Any] = [none] * len(preds)
+    for i, above in zip(places, preds, strict=True):
         for j in above:
-            succs[j].append(i)
-    return EdgePositions(tuple(preds), tuple(map(tuple, succs)), is_whole)
+            if succs[j] is none:
+                succs[j] = [i]
+            else:
+                succs[j].append(i)
+    for j, found in enumerate(succs):
+        succs[j] = tuple(found)
+    return tuple(succs)
 
 
 def topological_order(preds: Sequence[Sequence[int]], succs: Sequence[Sequence[int]]) -> list[int]:

@@ -1,6 +1,6 @@
 """Programs within several limits of memory, together: a front on which memory never costs time."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from solver.bounds.status import status_of
@@ -18,7 +18,10 @@ from solver.programs.result import ProgramPlan
 
 #: The search within each limit but the largest takes so much of the changes of one alone: it goes
 #: on from what the others came to.
-_SHARE = 0.35
+_SHARE = 0.3
+
+#: Between two limits of which the smaller costs at most this share of the time there is no search.
+_FLAT = 0.001
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,11 +49,12 @@ def plan_front(
     options: ProgramOptions,
     report_of: Callable[[int, ProgramProblem], Report] = lambda _done, _within: _unreported,
 ) -> tuple[LimitedPlan, ...]:
-    """Plan within each of several limits of memory, the largest first.
+    """Plan within each of several limits of memory.
 
-    The search within a limit begins with what was found within the larger ones, and with the
-    rules' programs, all repaired to it. Of all programs found, within whatever limit, each limit
-    has the fastest that keeps it: more memory never costs time.
+    First within the largest and the smallest, then within the middle of two, unless the smaller of
+    these costs no more than a thousandth of the time. A search begins with what was found within
+    these two, and with the rules' programs, all repaired to its limit. Of all programs found,
+    within whatever limit, each limit has the fastest that keeps it: more memory never costs time.
 
     Parameters
     ----------
@@ -70,15 +74,40 @@ def plan_front(
     """
     ordered = sorted(set(limits), key=lambda limit: (limit is not None, -(limit or 0)))
     first = replace(problem, limits=replace(problem.limits, memory_bytes=ordered[0]))
-    found = [_planned(first, options, report_of(0, first), ())]
+    found = [LimitedPlan(limit, None, None) for limit in ordered]
+    found[0] = _planned(first, options, report_of(0, first), ())
+    served = {0: found[0].plan}
     rules = tuple(program_of(name, first) for name in options.baselines)
     how = replace(options, baselines=(), share=options.share * _SHARE)
-    for limit in ordered[1:]:
-        within = _within(first, limit)
-        known = [each.plan.program for each in found if each.plan is not None]
-        report = report_of(len(found), within)
-        found.append(_planned(within, how, report, (*known[-1:], *rules)))
+    for k, near in _halving(len(ordered)):
+        around = [served[i] for i in near]
+        if _is_flat(*around):
+            served[k] = around[-1]
+            continue
+        within = _within(first, ordered[k])
+        known = [each.program for each in around if each is not None]
+        found[k] = _planned(within, how, report_of(len(served), within), (*known, *rules))
+        served[k] = found[k].plan
     return tuple(_best_within(_within(first, each.limit), k, found) for k, each in enumerate(found))
+
+
+def _halving(count: int) -> Iterator[tuple[int, tuple[int, ...]]]:
+    """Yield the last place, then the middle of two that were yielded, with these; not place 0."""
+    if count > 1:
+        yield count - 1, (0,)
+    spans = [(0, count - 1)]
+    for low, high in spans:
+        if high - low > 1:
+            middle = (low + high) // 2
+            yield middle, (low, high)
+            spans += [(low, middle), (middle, high)]
+
+
+def _is_flat(larger: ProgramPlan | None, smaller: ProgramPlan | None = None) -> bool:
+    """Tell whether the plan within a smaller limit is about as fast as that within a larger one."""
+    if larger is None or smaller is None:
+        return False
+    return smaller.iteration_time_us <= larger.iteration_time_us * (1 + _FLAT)
 
 
 def _planned(

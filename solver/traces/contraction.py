@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping, Sequence
 from heapq import heapify, heappop, heappush
 
-from solver.graph.links import Positions
+from solver.graph.links import Positions, turned
 
 
 def order_nodes(preds: Sequence[Sequence[int]]) -> tuple[Positions, list[int]]:
@@ -11,12 +11,10 @@ def order_nodes(preds: Sequence[Sequence[int]]) -> tuple[Positions, list[int]]:
 
     Positions on or behind a cycle are missing from the order. O(edges + nodes log nodes).
     """
-    succs: list[list[int]] = [[] for _ in preds]
-    for i, above in enumerate(preds):
-        for j in above:
-            succs[j].append(i)
+    places = list(range(len(preds)))
+    succs = turned(preds, places)
     waiting = [len(above) for above in preds]
-    ready = [i for i, count in enumerate(waiting) if not count]
+    ready = [i for i in places if not waiting[i]]
     heapify(ready)
     order = []
     while ready:
@@ -26,7 +24,7 @@ def order_nodes(preds: Sequence[Sequence[int]]) -> tuple[Positions, list[int]]:
             waiting[j] -= 1
             if not waiting[j]:
                 heappush(ready, j)
-    return tuple(map(tuple, succs)), order
+    return succs, order
 
 
 def contract(
@@ -53,15 +51,25 @@ def contract(
             needed[i] = True
             for j in preds[i]:
                 needed[j] = True
-    stands: dict[int, tuple[int, ...]] = {}
+    # what each node stands for: itself, those that it was left out for, or nothing yet
+    stands: list[int | tuple[int, ...]] = [()] * len(preds)
     above_of: dict[int, tuple[int, ...]] = {}
     for i in order:
         if not needed[i]:
             continue
-        above = tuple(dict.fromkeys(k for j in preds[i] for k in stands[j]))
+        above = _joined([stands[j] for j in preds[i]])
         if i in stays or len(above) > 1:
             above_of[i] = above
-            stands[i] = (i,)
+            stands[i] = i
         else:
             stands[i] = above
     return above_of
+
+
+def _joined(stands: Sequence[int | tuple[int, ...]]) -> tuple[int, ...]:
+    """Return what nodes stand for in all, without repeats."""
+    if len(stands) == 1:
+        (one,) = stands
+        return (one,) if isinstance(one, int) else one
+    every = (k for one in stands for k in ((one,) if isinstance(one, int) else one))
+    return tuple(dict.fromkeys(every))

@@ -111,10 +111,14 @@ def _layers(
         detail = "No edge has a size, so what parameters a node has cannot be told."
         raise InvalidTrace([Fault("/edges", FaultCode.NO_SIZES, detail)])
     leaving, entering = _outputs(edges)
-    ends = ((edge.tail, edge.head) for edge in edges)
-    between = [Edge(*both, "") for both in ends if both[0] in passes and both[1] in passes]
-    order = topological_order(list(passes), between, "node")
-    entered = {edge.head for edge in between}
+
+    def between() -> Iterator[Edge]:
+        for edge in edges:
+            if edge.tail in passes and edge.head in passes:
+                yield Edge(edge.tail, edge.head, "")
+
+    order = topological_order(passes, between, "node")
+    entered = {edge.head for edge in between()}
     layers, dropped, warnings = list[Layer](), list[str](), list[str]()
     for number in order:
         ahead, back = passes[number]

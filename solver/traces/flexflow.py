@@ -21,7 +21,8 @@ import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from heapq import heapify, heappop, heappush
-from typing import NamedTuple
+from sys import intern
+from typing import Any, NamedTuple
 
 from solver.codes import FaultCode
 from solver.errors import Fault, InvalidTrace
@@ -96,15 +97,12 @@ def read(files: Sequence[bytes], options: TraceOptions) -> Trace:
     -----
     O(characters + tasks log tasks).
     """
-    tasks, edges = _parsed(single_text(files))
-    topological_order(list(tasks), edges, "node")
-    after: dict[int, list[int]] = {number: [] for number in tasks}
-    for edge in edges:
-        after[edge.head].append(edge.tail)
+    tasks, after = _linked(single_text(files))
     order, length = _ran(tasks, after)
     channels = _channels([tasks[number] for number in order])
     idle = {n for n in order if tasks[n].target is not None and not tasks[n].bytes}
     ops = tuple(_ops([tasks[number] for number in order], after, channels, idle))
+    del after  # as large as the graph that follows
     with as_trace_faults():
         graph = build(options.name, ops)
     sent = [task for n in order if (task := tasks[n]).target is not None and n not in idle]
@@ -130,6 +128,21 @@ def read(files: Sequence[bytes], options: TraceOptions) -> Trace:
         samples,
     )
     return checked(trace, TraceStep())
+
+
+def _linked(text: str) -> tuple[dict[int, _Task], dict[int, Sequence[int]]]:
+    """Return the tasks by number, and what each comes after."""
+    tasks, edges = _parsed(text)
+    ends = edges.keys()
+    topological_order(tasks, lambda: (Edge(*each, f"/node{each[0]}") for each in ends), "node")
+    none: list[int] = []
+    after: dict[int, Any] = dict.fromkeys(tasks, none)
+    for tail, head in ends:
+        if after[head] is none:
+            after[head] = [tail]
+        else:
+            after[head].append(tail)
+    return tasks, after
 
 
 def _id(task: _Task) -> str:
@@ -168,10 +181,10 @@ def _ran(tasks: Mapping[int, _Task], after: Mapping[int, Sequence[int]]) -> tupl
     The one that was ready first is next; ties go to the smaller number.
     """
     left = {number: len(before) for number, before in after.items()}
-    following: dict[int, list[int]] = {number: [] for number in tasks}
+    following: dict[int, list[int]] = {}
     for number, before in after.items():
         for other in before:
-            following[other].append(number)
+            following.setdefault(other, []).append(number)
     ready = [(0.0, number) for number, count in left.items() if not count]
     heapify(ready)
     came = dict.fromkeys(tasks, 0.0)
@@ -185,7 +198,7 @@ def _ran(tasks: Mapping[int, _Task], after: Mapping[int, Sequence[int]]) -> tupl
         free[task.where] = end = start + task.time
         last = max(last, end)
         starts.append((start, at, number))
-        for other in following[number]:
+        for other in following.pop(number, ()):
             left[other] -= 1
             came[other] = max(came[other], end)
             if not left[other]:
@@ -221,10 +234,10 @@ def _channels_said(channels: Mapping[tuple[str, str | None], str]) -> Iterator[s
         yield f"The {len(channels):,} links between devices are {which} in the graph."
 
 
-def _parsed(text: str) -> tuple[dict[int, _Task], list[Edge]]:
-    """Split a file in nodes and edges; raises with every fault."""
+def _parsed(text: str) -> tuple[dict[int, _Task], dict[tuple[int, int], None]]:
+    """Split a file in nodes and the ends of edges; raises with every fault."""
     tasks: dict[int, _Task] = {}
-    edges: dict[tuple[int, int], Edge] = {}
+    edges: dict[tuple[int, int], None] = {}
     faults: list[Fault] = []
     begin = _BEGIN.match(text)
     at = begin.end() if begin else 0
@@ -232,8 +245,7 @@ def _parsed(text: str) -> tuple[dict[int, _Task], list[Edge]]:
         at = statement.end()
         number, label, tail, head = statement.groups()
         if tail is not None:
-            ends = int(tail), int(head)
-            edges.setdefault(ends, Edge(*ends, f"/node{tail}"))
+            edges[int(tail), int(head)] = None
             continue
         place = f"/node{int(number)}"
         task = _task(int(number), label or "")
@@ -253,7 +265,7 @@ def _parsed(text: str) -> tuple[dict[int, _Task], list[Edge]]:
         faults.append(Fault(f"/{line}", code, f"Line {line}: {what}"))
     if faults:
         raise InvalidTrace(first_of(iter(faults)))
-    return tasks, list(edges.values())
+    return tasks, edges
 
 
 def _task(number: int, label: str) -> _Task | str:
@@ -273,11 +285,11 @@ def _task(number: int, label: str) -> _Task | str:
         if not _DEVICE.fullmatch(device):
             return f"{end} must be the number of a device."
     if not is_sent:
-        return _Task(number, name, devices[0], time)
+        return _Task(number, intern(name), intern(devices[0]), time)
     size = _amount(values.get("comm_size"))
     if size is None or size > MAX_BYTES or size != int(size):
         return "comm_size must be a whole number of bytes, from 0 to 2^60."
-    return _Task(number, name, devices[0], time, devices[1], int(size))
+    return _Task(number, intern(name), intern(devices[0]), time, intern(devices[1]), int(size))
 
 
 def _amount(text: str | None) -> float | None:

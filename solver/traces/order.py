@@ -1,7 +1,7 @@
 """The order of nodes and edges, or the cycle that they form."""
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple
 
 from solver.codes import FaultCode
 from solver.errors import Fault, InvalidTrace
@@ -21,8 +21,12 @@ class Edge(NamedTuple):
     pointer: str
 
 
-def topological_order(nodes: Sequence[int], edges: Sequence[Edge], name: str) -> list[int]:
+def topological_order(
+    nodes: Iterable[int], edges: Callable[[], Iterable[Edge]], name: str
+) -> list[int]:
     """Sort nodes so that each comes after what leads to it; ties go to the smaller number.
+
+    ``edges`` gives them anew whenever it is called: they need not be held.
 
     Raises
     ------
@@ -30,27 +34,37 @@ def topological_order(nodes: Sequence[int], edges: Sequence[Edge], name: str) ->
         When an edge names a node that is not there (``unknown_op``, at the edge), or the nodes
         form a cycle. ``name`` is what the file calls a node: ``node`` makes ``node12``.
     """
-    known = set(nodes)
+    known = sorted(set(nodes))
+    place = {node: i for i, node in enumerate(known)}
     faults = first_of(
         Fault(edge.pointer, FaultCode.UNKNOWN_OP, f"The edge names {name}{end}: no such node.")
-        for edge in edges
+        for edge in edges()
         for end in (edge.tail, edge.head)
-        if end not in known
+        if end not in place
     )
     if faults:
         raise InvalidTrace(faults)
-    nodes = sorted(known)
-    place = {node: i for i, node in enumerate(nodes)}
-    preds: list[list[int]] = [[] for _ in nodes]
-    succs: list[list[int]] = [[] for _ in nodes]
-    for tail, head in dict.fromkeys((place[edge.tail], place[edge.head]) for edge in edges):
-        preds[head].append(tail)
-        succs[tail].append(head)
+    preds = _neighbours(len(known), ((place[edge.head], place[edge.tail]) for edge in edges()))
     _, order = order_nodes(preds)
-    if len(order) < len(nodes):
-        cycle = [nodes[i] for i in short_cycle(preds, succs, order)]
+    if len(order) < len(known):
+        succs = _neighbours(len(known), ((place[edge.tail], place[edge.head]) for edge in edges()))
+        cycle = [known[i] for i in short_cycle(preds, succs, order)]
         raise InvalidTrace([_cycle_fault(cycle, name)])
-    return [nodes[i] for i in order]
+    return [known[i] for i in order]
+
+
+def _neighbours(count: int, pairs: Iterable[tuple[int, int]]) -> list[Sequence[int]]:
+    """Return what each of so many is paired with, in the order of the pairs, without repeats."""
+    none: list[int] = []
+    found: list[Any] = [none] * count
+    for one, other in pairs:
+        if found[one] is none:
+            found[one] = [other]
+        else:
+            found[one].append(other)
+    for i, others in enumerate(found):
+        found[i] = tuple(others) if len(others) < 2 else tuple(dict.fromkeys(others))  # noqa: PLR2004
+    return found
 
 
 def _cycle_fault(cycle: Sequence[int], name: str) -> Fault:

@@ -62,7 +62,7 @@ def read(files: Sequence[bytes], options: TraceOptions) -> Trace:
         faults = [Fault("", FaultCode.WRONG_FORMAT, "No node found: not a PipeDream graph.txt.")]
     if faults:
         raise InvalidTrace(first_of(iter(faults)))
-    order = [nodes[number] for number in topological_order(list(nodes), edges, "node")]
+    order = [nodes[number] for number in topological_order(nodes, lambda: edges, "node")]
     inputs = [node for node in order if _is_input(node)]
     layers = [
         layer_of(node.number, node.forward_ms, node.backward_ms, node.bytes)

@@ -15,14 +15,14 @@ from app.limits import MAX_HISTORY_STEPS, MAX_RUN_BYTES
 from app.operations.settings import Settings
 from app.reading.references import NOTHING, LargeGraph
 from app.reading.runs import read_planned, read_short
-from app.routers.runs import EXAMPLE, PLAN_EXAMPLE, STEPS_EXAMPLE
+from app.routers.runs import EXAMPLE, PLAN_EXAMPLE, STEPS_EXAMPLE, TRIAL_EXAMPLE
 from app.schemas.runs import RunRequest, RunStepBody
 from app.services.runs import thinned
 from app.storage.clock import ago
 from app.storage.database import Store
 from app.storage.runs import life, plans, steps
 from app.storage.runs.plans import NewPlan
-from app.storage.tables import RunPlanRow, RunRow, RunStepRow
+from app.storage.tables import RunPlanRow, RunRow, RunStepRow, RunTrialRow
 from tests.app.here import here
 
 PLAN = NewPlan(0, "start", None, 100.0, 2, 2, "{}")
@@ -34,9 +34,9 @@ def step(number: int, plan: int = 0) -> RunStepBody:
 
 
 def counted(store: Store) -> list[int]:
-    """Return how many runs, plans and steps are kept."""
+    """Return how many runs, plans, steps and trials are kept."""
     with store.reading() as connection:
-        tables: Any = (RunRow, RunPlanRow, RunStepRow)
+        tables: Any = (RunRow, RunPlanRow, RunStepRow, RunTrialRow)
         return [connection.scalar(select(func.count()).select_from(table)) for table in tables]
 
 
@@ -45,6 +45,7 @@ def test_runs_outlive_a_restart_until_they_are_too_old(tmp_path: Path) -> None:
         path = client.post("/v1/runs", json=EXAMPLE).headers["location"]
         assert client.post(f"{path}/steps", json=STEPS_EXAMPLE).status_code == 200
         assert client.post(f"{path}/plans", json=PLAN_EXAMPLE).status_code == 201
+        assert client.post(f"{path}/trials", json=TRIAL_EXAMPLE).status_code == 201
         told = client.get(path).json()
     with here(tmp_path) as client:
         assert client.get(path).json() == told
@@ -52,7 +53,7 @@ def test_runs_outlive_a_restart_until_they_are_too_old(tmp_path: Path) -> None:
         store = client.store
         assert Expiry(store, Settings(retention_days=1e-9)).sweep() == 1
         assert client.get(path).status_code == 404
-        assert counted(store) == [0, 0, 0]
+        assert counted(store) == [0, 0, 0, 0]
 
 
 def test_what_nothing_was_heard_of_is_deleted_with_all_of_it(store: Store) -> None:
@@ -68,7 +69,7 @@ def test_what_nothing_was_heard_of_is_deleted_with_all_of_it(store: Store) -> No
     sweeps = Expiry(store, Settings(retention_days=30))
     assert sweeps.sweep() == 3
     assert sweeps.sweep() == 0
-    assert counted(store) == [2, 2, 4]
+    assert counted(store) == [2, 2, 4, 0]
     assert life.get(store, made[1]).steps == 2  # begun long ago, and heard of since
     with pytest.raises(NotFound):
         life.get(store, made[0])
@@ -87,7 +88,7 @@ def test_a_run_has_so_many_steps_and_plans(store: Store, monkeypatch: pytest.Mon
     assert plans.take_over(store, run, later) == 1
     with pytest.raises(InvalidRequest, match="has 2 plans, the most"):
         plans.take_over(store, run, NewPlan(8, "drift", None, 100.0, 2, 2, "{}"))
-    assert counted(store) == [1, 2, 3]
+    assert counted(store) == [1, 2, 3, 0]
 
 
 def test_what_is_too_long_is_not_parsed() -> None:

@@ -7,7 +7,7 @@ from uuid import uuid4
 
 import pytest
 
-from app.routers.runs import EXAMPLE, PLAN
+from app.routers.runs import EXAMPLE, PLAN, TRIAL_EXAMPLE
 from tests.app.service import Json, Service, faults, two_layers
 
 PATH = "/v1/runs"
@@ -367,3 +367,35 @@ def test_what_nobody_knows(service: Service) -> None:
     for index in ("1", "-1", "x", "9" * 30):
         answer = service.client.get(f"{PATH}/{run['id']}/plans/{index}")
         assert (answer.status_code, answer.json()["code"]) == (404, "not_found")
+
+
+def test_a_trial_is_kept_once(service: Service) -> None:
+    run = begun(service)
+    path = f"{PATH}/{run['id']}/trials"
+    for _ in range(2):
+        answer = service.client.post(path, json=TRIAL_EXAMPLE)
+        assert answer.status_code == 201, answer.text
+        assert {k: v for k, v in answer.json().items() if k != "created_at"} == TRIAL_EXAMPLE
+    early = {**TRIAL_EXAMPLE, "before_step": 0, "kept": 0, "promised": None}
+    assert service.client.post(path, json=early).status_code == 201
+    assert [each["before_step"] for each in told(service, run)["trials"]] == [0, 44]
+    assert refused(service, run, "trials", {**TRIAL_EXAMPLE, "gain": 1.03}) == {
+        ("/before_step", "step_reported")
+    }
+    assert service.client.post(f"{PATH}/{run['id']}/end", json={}).status_code == 200
+    assert service.client.post(path, json={**early, "before_step": 1}).status_code == 409
+
+
+@pytest.mark.parametrize(
+    ("fields", "found"),
+    [
+        ({"kept": 2}, ("/kept", "out_of_range")),  # there are two
+        ({"gain": 1.5}, ("/gain", "out_of_range")),  # above the high end
+        ({"gain_low": 0}, ("/gain_low", "out_of_range")),  # no ratio of times
+        ({"before_step": -1}, ("/before_step", "out_of_range")),
+        ({"promised": "much"}, ("/promised", "wrong_type")),
+        ({"arms": TRIAL_EXAMPLE["arms"][:1]}, ("/arms", "out_of_range")),  # beside what?
+    ],
+)
+def test_trials_that_are_none(service: Service, fields: Json, found: tuple[str, str]) -> None:
+    assert refused(service, begun(service), "trials", {**TRIAL_EXAMPLE, **fields}) == {found}

@@ -26,15 +26,20 @@ from torch.nn.parallel import DistributedDataParallel
 from interlace_client.torch import BucketPlan, PlannedDDP, whole_buckets
 
 
-def of_convolutions() -> tuple[nn.Module, torch.Tensor]:
+def of_convolutions(blocks: int = 45) -> tuple[nn.Module, torch.Tensor]:
     """Make a network of 46 convolutions with 184 parameters, 0.5 million numbers."""
     block = lambda: nn.Sequential(nn.Conv2d(32, 32, 3, padding=1), nn.BatchNorm2d(32), nn.ReLU())
     return nn.Sequential(
         nn.Conv2d(3, 32, 3, padding=1),
-        *(block() for _ in range(45)),
+        *(block() for _ in range(blocks)),
         nn.Flatten(1),
         nn.LazyLinear(10),
     ), torch.randn(8, 3, 12, 12)
+
+
+def of_a_thousand() -> tuple[nn.Module, torch.Tensor]:
+    """Make the same of 250 convolutions with 1,000 parameters, 2.4 million numbers."""
+    return of_convolutions(249)
 
 
 def of_transformer() -> tuple[nn.Module, torch.Tensor]:
@@ -80,7 +85,7 @@ def measure(rank: int, arguments: argparse.Namespace, store: str) -> None:
         ),
         "buckets of DistributedDataParallel": (stock, lambda _: None),
     }
-    for make in (of_convolutions, of_transformer):
+    for make in (of_convolutions, of_a_thousand, of_transformer):
         for name, (theirs, plan) in ways.items():
             for barrier in (False, True):
                 ours = lambda model, optimizer, plan=plan, barrier=barrier: PlannedDDP(

@@ -29,7 +29,16 @@ METHODS = {
         "cancel",
     ),
     *("delete", "list", "read", "post", "close"),
-    *("start_run", "report_steps", "report_plan", "end_run", "read_run", "delete_run", "runs"),
+    *(
+        "start_run",
+        "report_steps",
+        "report_plan",
+        "report_trial",
+        "end_run",
+        "read_run",
+        "delete_run",
+        "runs",
+    ),
     *("delete_graph", "delete_cost_model"),
 }
 NAMES = {
@@ -41,7 +50,16 @@ NAMES = {
     *("Failure", "Fault", "Plan", "Bucket", "Part", "Baseline", "Simulation", "Sweep", "Cell"),
     *("Throughput", "ThroughputRow", "Knee"),
     *("Placement", "Placements", "SharedJob"),
-    *("ImportedGraph", "Run", "RunPage", "RunPlan", "Step", "PredictionError"),
+    *(
+        "ImportedGraph",
+        "Run",
+        "RunPage",
+        "RunPlan",
+        "RunArm",
+        "RunTrial",
+        "Step",
+        "PredictionError",
+    ),
 }
 
 

@@ -7,6 +7,7 @@ from uuid import uuid4
 import httpx
 import pytest
 
+from app.routers.runs import TRIAL_EXAMPLE
 from app.services.examples import CLUSTER, TWO_LAYERS
 from interlace_client import (
     AsyncClient,
@@ -55,6 +56,9 @@ def test_a_run(ask_server: Ask, plan: Plan) -> None:
     assert found.history[1] == Step(1, 0, us / 0.8, us, None, "a")
     assert (found.every, found.steps, found.last_step) == (1, 4, 5)
     assert Run.of(json.loads(json.dumps(found.raw))) == found
+    trial = ask_server("report_trial", run, TRIAL_EXAMPLE)
+    assert (trial.kept, trial.arms[1].is_plan, trial.gain) == (1, True, 1.035)
+    assert ask_server("read_run", run).trials == (trial,)
     ended = ask_server("end_run", run, "stopped")
     assert (ended.has_ended, ended.ended_why, found.has_ended) == (True, "stopped", False)
     with pytest.raises(problems.RunEnded):

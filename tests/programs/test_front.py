@@ -211,3 +211,20 @@ def test_a_limit_without_a_program_says_why_and_a_faulty_option_is_refused():
     with pytest.raises(InvalidOptions, match="'wfbp'"):
         plan_front(problem, [3, 20], ProgramOptions(baselines=("wfbp",)))
     assert plan_front(problem, [20], ProgramOptions())[0].plan.run == plan(within(problem, 20)).run
+
+
+def test_between_limits_that_cost_no_time_there_is_no_search():
+    problem = small(3)
+    free = plan(within(problem, None))
+    limits = [None, *(free.peak_bytes * k for k in range(1, 9))]
+    done = []
+
+    def report_of(count, planned):
+        done.append((count, planned.limits.memory_bytes))
+        return lambda _program, _time: None
+
+    front = plan_front(problem, limits, ProgramOptions(), report_of)
+    assert done == [(0, None), (1, free.peak_bytes)]
+    assert [each.limit for each in front] == sorted(limits, key=lambda limit: -(limit or inf))
+    assert {each.plan.iteration_time_us for each in front} == {free.iteration_time_us}
+    assert [each.plan.problem.limits.memory_bytes for each in front] == [e.limit for e in front]

@@ -21,6 +21,7 @@ from solver.programs.search.draft import ProgramDraft
 from solver.programs.search.flat import Flat
 from solver.programs.search.late import put_off
 from solver.programs.search.list_scheduler import ListScheduler
+from solver.programs.search.resumed import ResumedDraft
 from tests.plain import plain
 from tests.programs.shared import FOLDER, PYTORCH, load
 from tests.programs.small import small
@@ -57,44 +58,66 @@ def test_changes_keep_the_order_and_the_executor_agrees(seed):
     problem = drawn(seed, under_way_bytes=draw.choice((None, 24)))
     limits = replace(problem.limits, memory_bytes=draw.choice((None, 150)))
     problem = replace(problem, limits=limits, inputs_held=("wait", "launch")[seed % 2])
-    draft = UndoableDraft(Flat(problem))
+    draft = ResumedDraft(Flat(problem), 2)
     in_place(problem, draft)
-    draft.execute(inf)
+    draft.execute_whole()
     assert agrees(draft)
     for _ in range(30):
         before = list(draft.order[: draft.length]), sorted(map(tuple, buckets(draft)))
         draft.begin()
-        k, to = draw.randrange(draft.length), draw.randrange(draft.length)
-        item = draft.order[k]
-        a, b = draw.choice(launches(draft)), draw.choice(launches(draft))
-        kind = draw.randrange(6)
-        if kind == 0:
-            is_done = draft.pull(item, min(k, to)) >= 0
-        elif kind == 1:
-            is_done = draft.push(item, max(k, to)) >= 0
-        elif kind == 2:
-            is_done = a != b and draft.merge(a, b)
-        elif kind == 3:
-            is_done = draft.let_go(a)
-        elif kind == 4:
-            is_done = True
-            draft.let_go(a)
-            draft.hold(a, draw.randrange(5))
-        else:
-            members = draft.members(a)
-            is_done = len(members) > 1
-            if is_done:
-                draft.split(a, members[draw.randrange(1, len(members)) :])
+        is_done = changed_at_random(draft, draw)
         if is_done:
-            draft.execute(inf)
-            assert agrees(draft)
-        if not is_done or draw.random() < 0.5:
+            most = draw.choice((inf, draft.value))
+            time = draft.execute_changed(most)
+            assert_runs_from_the_start(draft, most, time)
+            is_done = time < inf and draw.random() < 0.5
+            if is_done:
+                draft.settle()
+            else:
+                draft.take_back_run()
+        else:
             draft.take_back()
+        if not is_done:
             assert before == (
                 list(draft.order[: draft.length]),
                 sorted(map(tuple, buckets(draft))),
             )
             assert draft.is_in_order()
+
+
+def changed_at_random(draft, draw):
+    """Change a draft; tell whether that was possible."""
+    k, to = draw.randrange(draft.length), draw.randrange(draft.length)
+    item = draft.order[k]
+    a, b = draw.choice(launches(draft)), draw.choice(launches(draft))
+    kind = draw.randrange(6)
+    if kind == 0:
+        return draft.pull(item, min(k, to)) >= 0
+    if kind == 1:
+        return draft.push(item, max(k, to)) >= 0
+    if kind == 2:
+        return a != b and draft.merge(a, b)
+    if kind == 3:
+        return draft.let_go(a)
+    if kind == 4:
+        draft.let_go(a)
+        draft.hold(a, draw.randrange(5))
+        return True
+    members = draft.members(a)
+    if len(members) > 1:
+        draft.split(a, members[draw.randrange(1, len(members)) :])
+    return len(members) > 1
+
+
+def assert_runs_from_the_start(draft, most, time):
+    """What is not run again was as it is in a run of all, to the last bit."""
+    whole = ProgramDraft(draft.flat)
+    whole.adopt(draft)
+    assert whole.execute(most) == time
+    if time < inf:
+        measured = (draft.value, draft.peak, draft.excess, draft.over)
+        assert measured == (whole.value, whole.peak, whole.excess, whole.over)
+        assert agrees(whole)
 
 
 def launches(draft):

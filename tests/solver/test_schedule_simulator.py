@@ -88,6 +88,21 @@ def test_layers_without_names_or_of_one_name():
     assert names == ["grad:layer9", "grad:a #2", "grad:a"]
 
 
+def test_what_only_json_of_python_reads_is_read_the_same():
+    """NaN is no JSON, extras of a layer may be anything, and a name may be half a character."""
+    assert read(text(note=float("nan"))) == read(text())
+    for extras, name in (
+        (None, "layer0"),
+        ("x", "layer0"),
+        ({"name": 3}, "layer0"),
+        ({"name": "\ud800"}, "\ud800"),
+    ):
+        layers = SMALL["layers"] | {"0": SMALL["layers"]["0"] | {"extras": extras}}
+        found = read(text(layers=layers))
+        assert found == read(text(layers=layers, note=float("nan")))
+        assert found.graph.ops[0].id == f"backward:{name}"
+
+
 def changed(number, **fields):
     return text(layers=SMALL["layers"] | {number: SMALL["layers"][number] | fields})
 

@@ -85,10 +85,10 @@ _TRIALS = f"""\
 
 {{said}}
 
-Five lines record a step, measure costs and slow-down, and plan; a trial decides. Afterwards each
-arm makes steps in {ROUNDS} rounds: *later* are their medians [ms] of DistributedDataParallel (the
-best of its arms) and of the plan (the best of its windows). *Above the best* is by how much the
-kept arm then takes longer than the best of all.
+The window is measured, a step is recorded, overlap and costs are measured, and a plan is made; a
+trial decides. Afterwards each arm makes steps in {ROUNDS} rounds: *later* are their medians [ms]
+of DistributedDataParallel (the best of its arms) and of the plan (the best of its windows). *Above
+the best* is by how much the kept arm then takes longer than the best of all.
 """
 
 

@@ -8,7 +8,16 @@ from typing import Any
 
 import torch.distributed as dist
 
-from interlace_client.torch import Calibration, PlanAdvice, PlannedDDP, Planner, Trial, make_plan
+from interlace_client.torch import (
+    Calibration,
+    PlanAdvice,
+    PlannedDDP,
+    Planner,
+    Trial,
+    WindowTimes,
+    make_plan,
+    measure_window,
+)
 from tests.testbed.jobs import Job
 
 #: After a trial each arm makes steps in so many rounds: some to warm up, and some that count.
@@ -21,16 +30,26 @@ def try_out(
     calibration: Calibration,
     group: Any,
     trials: int,
+    window: int,
 ) -> list[dict[str, Any]]:
     """Make a plan, try it a few times, and measure all arms at length after each trial."""
     advice = make_plan(recording, calibration, Planner(), process_group=group)
-    return [_tried(job, advice, group) for _ in range(trials)]
+    return [_tried(job, advice, group, window) for _ in range(trials)]
 
 
-def _tried(job: Job, advice: PlanAdvice, group: Any) -> dict[str, Any]:
+def window_of(job: Job, group: Any) -> WindowTimes:
+    """Measure in a run's steps how many launches should be under way at once."""
+    planned, step = _run(job, group, 1)
+    windows = measure_window(planned, step)
+    planned.detach()
+    return windows
+
+
+def _run(job: Job, group: Any, window: int) -> tuple[PlannedDDP, Callable[[], None]]:
+    """Begin a run, and say what trains a step of it."""
     model = job.model()
     optimizer = job.optimizer(model.parameters())
-    planned = PlannedDDP(model, optimizer, process_group=group)
+    planned = PlannedDDP(model, optimizer, process_group=group, window=window)
 
     def step() -> None:
         job.loss(planned).backward()
@@ -39,6 +58,11 @@ def _tried(job: Job, advice: PlanAdvice, group: Any) -> dict[str, Any]:
 
     for _ in range(_WARM):
         step()
+    return planned, step
+
+
+def _tried(job: Job, advice: PlanAdvice, group: Any, window: int) -> dict[str, Any]:
+    planned, step = _run(job, group, window)
     trial = Trial(planned, advice)
     while trial.outcome is None:
         step()

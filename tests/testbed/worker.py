@@ -18,7 +18,7 @@ from torch import nn
 
 from interlace_client.torch import PlannedDDP
 from interlace_client.torch.calibration import calibrate
-from interlace_client.torch.capture import capture, measure_slowdown
+from interlace_client.torch.capture import capture, measure_overlap, measure_slowdown
 from tests.ending import leave
 from tests.testbed import pacing
 from tests.testbed.halving import halve
@@ -30,7 +30,7 @@ from tests.testbed.plans import Question, each_alone, exported, launch_time, pla
 from tests.testbed.rounds import WARM_UP, measure
 from tests.testbed.runtimes import ALIKE, RUNTIMES, Plans
 from tests.testbed.sessions import HALVING, TRIALS, Session
-from tests.testbed.trials import try_out
+from tests.testbed.trials import try_out, window_of
 
 #: After which a worker that waits for another gives up.
 _TIMEOUT = timedelta(minutes=2)
@@ -139,15 +139,20 @@ def _trials(
     session: Session, job: Job, ratio: float | None, size: int, group: Any
 ) -> dict[str, Any]:
     """Plan a job as a user does, and try the plan."""
-    recording = _capture(job).with_slowdown(_slowdown(job, group))
-    calibration = calibrate(group, size, limit_s=session.calibration_s)
+    windows = window_of(job, group)
+    step = _step(job, model := job.model(), job.optimizer(model.parameters()))
+    overlap = measure_overlap(model, step, _SLOWED_STEPS, group, window=windows.window)
+    recording = _capture(job).with_overlap(overlap)
+    limit_s = session.calibration_s
+    calibration = calibrate(group, size, limit_s=limit_s, window=windows.window)
     return {
         "model": session.model,
         "ratio": ratio,
         "mbit": session.mbit,
-        "compute_slowdown": recording.compute_slowdown,
+        "windows_us": dict(windows.median_us),
+        "overlap": asdict(overlap),
         "load": os.getloadavg()[0],
-        "trials": try_out(job, recording, calibration, group, session.rounds),
+        "trials": try_out(job, recording, calibration, group, session.rounds, windows.window),
     }
 
 

@@ -16,6 +16,7 @@ from interlace_client.torch.capture import (
     RanksDiffer,
     Unrecorded,
     capture,
+    measure_overlap,
     measure_slowdown,
 )
 from solver.traces.kineto.gradients import split_parameters
@@ -174,6 +175,11 @@ def a_slowdown(folder: Path, rank: int) -> None:
     assert found[0] == found[1]
     recording = capture(model, step, optimizer).with_slowdown(factor)
     assert recording.compute_slowdown == factor
+    overlap = measure_overlap(model, step, steps=3, window=4)
+    assert min(overlap.compute, overlap.launches) >= 1
+    recording = recording.with_overlap(overlap)
+    both = recording.compute_slowdown, recording.launch_slowdown
+    assert both == (overlap.compute, overlap.launches)
     with pytest.raises(ValueError, match="communicate themselves, in DistributedDataParallel"):
         measure_slowdown(DistributedDataParallel(model), step)
     alone = [dist.new_group([each]) for each in range(2)]

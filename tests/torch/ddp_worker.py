@@ -13,11 +13,12 @@ from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 from torch.utils.checkpoint import checkpoint
 
+from interlace_client.torch.proof.networks import Tied
+from interlace_client.torch.proof.site import DrawnBatch
 from solver.costs import Affine, alike
 from solver.exports import EXPORTS, ExplicitPlan
 from solver.models.layers import Layer, iteration
 from solver.planning.explicit import ExplicitBucket, ExplicitPart
-from tests.torch.networks import Tied, words
 from tests.torch.workers import go_through
 
 
@@ -175,13 +176,13 @@ def unused_parameters_in_views(folder: Path, rank: int) -> None:
 def shared_parameters(folder: Path, rank: int) -> None:
     pair = Pair(folder, rank, Tied)
     for step in range(4):
-        pair.backward(lambda m, step=step: m(words(step, rank)))
+        pair.backward(lambda m, step=step: m(DrawnBatch(step, rank).words(6)))
         pair.reducer.wait()
         pair.step()
     pair.reducer.remove()
     by_second_name = [["head.weight", "layer.weight"], ["layer.bias"]]
     again = exported(folder, by_second_name, pair.ours)["Buckets"](pair.ours)
-    pair.backward(lambda m: m(words(9, rank)))
+    pair.backward(lambda m: m(DrawnBatch(9, rank).words(6)))
     again.wait()
     pair.step()
     again.remove()
@@ -439,7 +440,9 @@ def sparse_gradients(folder: Path, rank: int) -> None:
     model = nn.Embedding(11, 4, sparse=True)
     planned(folder, model)
     refused(
-        RuntimeError, "'weight' has a sparse gradient", lambda: model(words(0, 0)).sum().backward()
+        RuntimeError,
+        "'weight' has a sparse gradient",
+        lambda: model(DrawnBatch(0, 0).words(6)).sum().backward(),
     )
 
 

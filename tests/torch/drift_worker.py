@@ -12,7 +12,9 @@ from torch import nn
 from interlace_client.torch import PlannedDDP, whole_buckets
 from interlace_client.torch.drift import Steering
 from interlace_client.torch.drift.replanning import written
-from tests.torch.planned_pair import momentum, of_linears, square
+from interlace_client.torch.proof.networks import of_linears
+from interlace_client.torch.proof.pair import momentum, square
+from interlace_client.torch.proof.site import DrawnBatch
 from tests.torch.workers import go_through
 
 TABLE = [[64, 10.0], [4096, 20.0], [65536, 100.0]]
@@ -80,7 +82,7 @@ class Steered:
     def step(self, times: int = 1) -> None:
         for _ in range(times):
             for model, optimizer in zip(self.models, self.optimizers, strict=True):
-                square(model, self.done, self.rank).backward()
+                square(model, DrawnBatch(self.done, self.rank)).backward()
                 optimizer.step()
                 optimizer.zero_grad()
             self.done += 1
@@ -169,7 +171,7 @@ def a_loop_that_clips_is_under_the_barrier(_folder: Path, rank: int) -> None:
 
     def train() -> None:
         for step in range(8):
-            square(planned, step, rank).backward()
+            square(planned, DrawnBatch(step, rank)).backward()
             nn.utils.clip_grad_norm_(model.parameters(), 1.0)
             optimizer.step()
             optimizer.zero_grad()

@@ -13,7 +13,9 @@ from torch import nn
 from torch.utils.data import DataLoader, Dataset
 
 from interlace_client.torch import PlannedDDP
-from tests.torch.planned_pair import dealt, draw, is_pending, of_linears
+from interlace_client.torch.proof.networks import of_linears
+from interlace_client.torch.proof.pair import dealt, is_pending
+from interlace_client.torch.proof.site import DrawnBatch
 from tests.torch.workers import go_through
 
 
@@ -24,7 +26,7 @@ class RandomPairs(Dataset[dict[str, torch.Tensor]]):
         return 64
 
     def __getitem__(self, k: int) -> dict[str, torch.Tensor]:
-        return {"x": draw(k, 0, 16), "y": draw(1000 + k, 0, 16)}
+        return {"x": DrawnBatch(k, 0).normal(16), "y": DrawnBatch(1000 + k, 0).normal(16)}
 
 
 class Net(nn.Module):

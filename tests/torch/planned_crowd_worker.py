@@ -14,7 +14,9 @@ from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
 from interlace_client.torch import BucketPlan, PlannedDDP
-from tests.torch.planned_pair import dealt, draw, momentum, of_linears, square
+from interlace_client.torch.proof.networks import of_linears
+from interlace_client.torch.proof.pair import dealt, momentum, square
+from interlace_client.torch.proof.site import DrawnBatch
 from tests.torch.workers import go_through
 
 #: How many steps with random order, and after how many another plan is taken.
@@ -31,7 +33,7 @@ def as_under_ddp(folder: Path, rank: int) -> None:
     wrapped = DistributedDataParallel(theirs)
     for step in range(6):
         for model, each in ((planned, optimizer), (wrapped, other)):
-            square(model, step, rank).backward()
+            square(model, DrawnBatch(step, rank)).backward()
             each.step()
             each.zero_grad()
     for mine, expected in zip(planned.parameters(), wrapped.parameters(), strict=True):
@@ -80,7 +82,7 @@ def any_order(folder: Path, rank: int) -> None:
     planned = PlannedDDP(model, optimizer, drawn(model, common), find_unused_parameters=True)
     for step in range(STEPS):
         branches = own.sample(range(6), own.randint(0, 6))
-        loss = planned(draw(step, rank, 4, 8), branches).square().mean()
+        loss = planned(DrawnBatch(step, rank).normal(4, 8), branches).square().mean()
         same_on_all(model)  # updates have been made by the forward pass, and the rest is now
         loss.backward()
         if own.random() < 0.1:
@@ -103,7 +105,7 @@ def trained(model: nn.Module, **options: Any) -> tuple[PlannedDDP, torch.optim.O
     optimizer = momentum(model)
     planned = PlannedDDP(model, optimizer, dealt(model), **options)
     for step in range(2):
-        square(planned, step, 0).backward()
+        square(planned, DrawnBatch(step, 0)).backward()
         optimizer.step()
         optimizer.zero_grad()
     return planned, optimizer
@@ -112,11 +114,11 @@ def trained(model: nn.Module, **options: Any) -> tuple[PlannedDDP, torch.optim.O
 def one_rank_stops(folder: Path, rank: int) -> None:
     planned, _ = trained(of_linears(), timeout=timedelta(hours=1))
     planned.drain()
-    group: Any = planned._transport
-    assert group._group.options._timeout == timedelta(hours=1)
-    group._group._set_default_timeout(timedelta(seconds=2))  # trained in peace
+    transport: Any = planned._transport
+    assert transport.group.options._timeout == timedelta(hours=1)
+    transport.group._set_default_timeout(timedelta(seconds=2))  # trained in peace
     if rank != 1:
-        square(planned, 2, rank).backward()
+        square(planned, DrawnBatch(2, rank)).backward()
         with pytest.raises(RuntimeError, match=r"'b\d' was not summed: a rank has left, or"):
             planned.drain()
     dist.barrier()
@@ -128,13 +130,13 @@ def one_rank_leaves(folder: Path, rank: int) -> None:
     Stumble.falls = rank == 1
     if rank == 1:  # in the middle of a backward pass; its process ends with this scenario
         with pytest.raises(ZeroDivisionError):
-            square(planned, 2, rank).backward()
+            square(planned, DrawnBatch(2, rank)).backward()
         return
 
     def go_on() -> None:
-        square(planned, 2, rank).backward()
+        square(planned, DrawnBatch(2, rank)).backward()
         optimizer.step()
-        square(planned, 3, rank)
+        square(planned, DrawnBatch(3, rank))
 
     with pytest.raises(RuntimeError, match="was not summed: a rank has left"):
         go_on()

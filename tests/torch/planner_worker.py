@@ -28,7 +28,9 @@ ANSWER = {
         ]
     },
 }
-CALIBRATION: Any = SimpleNamespace(cluster={"workers": 2})
+CALIBRATION: Any = SimpleNamespace(
+    cluster={"workers": 2}, tables={"all_reduce": ((1000, 50.0), (3000, 150.0))}
+)
 
 
 class Scripted:
@@ -46,8 +48,14 @@ class Scripted:
         return ANSWER
 
 
-def recording(slowdown: float | None = None) -> Any:
-    return SimpleNamespace(graph={"ops": []}, compute_slowdown=slowdown)
+def recording(slowdown: float | None = None, launches: float | None = None) -> Any:
+    return SimpleNamespace(
+        graph={"ops": []},
+        compute_slowdown=slowdown,
+        launch_slowdown=launches,
+        compute_us=100.0,
+        tensors=[SimpleNamespace(bytes=1000)] * 2,
+    )
 
 
 def all_have_the_answer(folder: Path, rank: int) -> None:
@@ -63,6 +71,9 @@ def slowed_compute_goes_to_the_planner(folder: Path, rank: int) -> None:
     make_plan(recording(1.25), CALIBRATION, planner)
     if rank == 0:
         assert planner.asked == [({"ops": []}, {"workers": 2, "compute_slowdown": 1.25}, False)]
+    make_plan(recording(2.0, 1.25), CALIBRATION, planner)  # launches take 100 us, as compute does
+    if rank == 0:
+        assert planner.asked[1][1]["compute_slowdown"] == pytest.approx(0.8 / 0.3)
 
 
 def all_have_the_reason(folder: Path, rank: int) -> None:

@@ -1,4 +1,4 @@
-"""Planned training, by two workers beside DistributedDataParallel: equal bit for bit."""
+"""Planned training by two workers: what is refused, and what trials keep; loops are the kit's."""
 
 import pytest
 

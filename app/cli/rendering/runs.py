@@ -10,7 +10,7 @@ from app.schemas.runs import RunOut
 
 def render(run: RunOut, steps: int) -> str:
     """Write a run as a page of text, with so many of its last steps."""
-    return page(_head(run), _plans(run), _steps(run, steps))
+    return page(_head(run), _plans(run), _trials(run), _steps(run, steps))
 
 
 def _head(run: RunOut) -> Iterator[str]:
@@ -40,6 +40,12 @@ def _plans(run: RunOut) -> Iterator[Line]:
         ],
         has_remarks=True,
     )
+
+
+def _trials(run: RunOut) -> Iterator[Line]:
+    for trial in run.trials:
+        kept = trial.arms[trial.kept].name
+        yield f"tried before step {trial.before_step:,}, {kept} kept: {trial.why}"
 
 
 def _steps(run: RunOut, count: int) -> Iterator[Line]:

@@ -14,7 +14,7 @@ from app.storage.idempotency import IdempotencyKey, counts_since
 from app.storage.owners import values_of, visible
 from app.storage.runs.plans import NewPlan, put
 from app.storage.runs.rows import ENDED, RUNNING, RunRecord, change, light, of_id
-from app.storage.tables import RunPlanRow, RunRow, RunStepRow
+from app.storage.tables import RunPlanRow, RunRow, RunStepRow, RunTrialRow
 
 if TYPE_CHECKING:
     from app.schemas.runs import RunRequest
@@ -104,7 +104,7 @@ def end(store: Store, run_id: str, why: str) -> None:
 
 
 def remove(store: Store, run_id: str) -> None:
-    """Delete a run with its plans and steps, or raise NotFound."""
+    """Delete a run with its plans, trials and steps, or raise NotFound."""
     with store.writing() as connection:
         _remove(connection, [of_id(connection, run_id, store.caller).number])
         audit.note(connection, store.caller, "delete", "run", run_id)
@@ -138,6 +138,7 @@ def _of_key(connection: Connection, key: IdempotencyKey) -> str | None:
 def _remove(connection: Connection, numbers: Sequence[int]) -> None:
     for table, column in (
         (RunStepRow, RunStepRow.run),
+        (RunTrialRow, RunTrialRow.run),
         (RunPlanRow, RunPlanRow.run),
         (RunRow, RunRow.number),
     ):

@@ -20,7 +20,7 @@ from interlace_client.torch.drift import Steering
 from interlace_client.torch.planner import NoAnswer, Planner
 from interlace_client.torch.plans import BucketPlan, UnusablePlan, read_plan, whole_buckets
 from interlace_client.torch.runtime.planned import PlannedDDP
-from interlace_client.torch.trial import ArmTimes, Trial, TrialOutcome
+from interlace_client.torch.trial import ArmTimes, Trial, TrialOutcome, WindowTimes, measure_window
 
 __all__ = [
     "ArmTimes",
@@ -35,8 +35,10 @@ __all__ = [
     "Trial",
     "TrialOutcome",
     "UnusablePlan",
+    "WindowTimes",
     "calibrate",
     "make_plan",
+    "measure_window",
     "read_plan",
     "recheck",
     "sizes_up_to",

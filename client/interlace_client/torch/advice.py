@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING, Any
 import torch.distributed as dist
 
 from interlace_client.errors import InterlaceError
+from interlace_client.torch.calibration.result import ALL_REDUCE
+from interlace_client.torch.calibration.table import time_of
+from interlace_client.torch.overlap import Overlap
 from interlace_client.torch.planner import NoAnswer, Planner
 
 if TYPE_CHECKING:
@@ -170,6 +173,11 @@ def _best(tuned: Mapping[str, Any]) -> str:
 
 
 def _cluster(recording: Recording, calibration: Calibration) -> dict[str, Any]:
-    """Return the cluster, with what communication costs the compute beside it if it is known."""
+    """Return the cluster, with what compute and communication cost each other if it is known."""
     slowdown = recording.compute_slowdown
+    if slowdown is not None and recording.launch_slowdown is not None:
+        sent = sum(tensor.bytes for tensor in recording.tensors)
+        launches_us = time_of(calibration.tables[ALL_REDUCE], sent)
+        overlap = Overlap(slowdown, recording.launch_slowdown)
+        slowdown = overlap.slowdown(recording.compute_us, launches_us)
     return calibration.cluster | ({} if slowdown is None else {"compute_slowdown": slowdown})

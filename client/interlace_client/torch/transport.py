@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections import Counter
 from datetime import timedelta
 from typing import Any, Protocol
 
@@ -16,9 +15,6 @@ import torch.distributed.nn
 # with it the threads of that. A thread of gloo that frees a launch of a backward pass needs the
 # interpreter, and aborts the process where that is ending ("terminate called without an active
 # exception", PyTorch 2.13 before Python 3.14); a group that nobody keeps ends its threads first.
-
-#: How many groups this process has made of the same ranks; each rank of them makes as many.
-_made: Counter[tuple[int, ...]] = Counter()
 
 
 class Work(Protocol):
@@ -58,6 +54,11 @@ class PrivateGroup:
         After which a launch that not all ranks take part in fails on all that do; None is that of
         the user's group.
 
+    Attributes
+    ----------
+    group
+        What carries the launches.
+
     Raises
     ------
     RuntimeError
@@ -69,15 +70,15 @@ class PrivateGroup:
     ) -> None:
         if not dist.is_initialized():
             raise RuntimeError("Call torch.distributed.init_process_group first.")
-        self._group = own_group(process_group, window=window, timeout=timeout)
+        self.group = own_group(process_group, window=window, timeout=timeout)
 
     def start(self, tensor: torch.Tensor) -> Work:
         """Start to sum a tensor over all ranks, in place."""
-        return self._group.allreduce([tensor])
+        return self.group.allreduce([tensor])
 
     def broadcast(self, tensor: torch.Tensor) -> Work:
         """Start to copy the first rank's tensor to all ranks, in place."""
-        return self._group.broadcast(tensor, 0)
+        return self.group.broadcast(tensor, 0)
 
 
 def own_group(
@@ -104,11 +105,11 @@ def own_group(
     options._devices = [gloo.create_device(interface=name) for name in interfaces] or [
         gloo.create_default_device()
     ]
-    number, _made[tuple(ranks)] = _made[tuple(ranks)], _made[tuple(ranks)] + 1
-    name = hashlib.sha256(repr(ranks).encode()).hexdigest()[:16]
+    rank = dist.get_rank(group)
+    name = f"interlace/{hashlib.sha256(repr(ranks).encode()).hexdigest()[:16]}"
     store = dist.distributed_c10d._get_default_store()
-    prefix = dist.PrefixStore(f"interlace/{name}/{number}", store)
-    return gloo(prefix, dist.get_rank(group), len(ranks), options)
+    number = store.add(f"{name}/made/{rank}", 1)  # of the same ranks; each makes as many
+    return gloo(dist.PrefixStore(f"{name}/{number}", store), rank, len(ranks), options)
 
 
 def group_beside(

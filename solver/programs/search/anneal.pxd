@@ -1,13 +1,13 @@
 cimport cython
-from solver.programs.search.changes cimport UndoableDraft
 from solver.programs.search.draft cimport ProgramDraft
 from solver.programs.search.flat cimport Flat
+from solver.programs.search.resumed cimport ResumedDraft
 
 cdef int _LUCK, _ANYWHERE, _AT_PEAK, _EARLIER, _BEHIND, _OVERTAKE, _FILL, _SPLIT, _MOVE_ON
 cdef double _SHORT
 cdef double[::1] _LUCK_LOGS
 
-cdef class ProgramAnnealer(UndoableDraft):
+cdef class ProgramAnnealer(ResumedDraft):
     cdef unsigned long long state
     cdef bint is_tight
     cdef int[::1] waits

@@ -3,9 +3,9 @@
 from array import array
 from math import inf, log
 
-from solver.programs.search.changes import UndoableDraft
 from solver.programs.search.draft import ProgramDraft
 from solver.programs.search.flat import Flat
+from solver.programs.search.resumed import ResumedDraft
 
 #: Logarithms of so many even shares are drawn from.
 _LUCK = 4096
@@ -29,7 +29,7 @@ _SPLIT, _MOVE_ON = 13, 15
 _SHORT = 1e-6
 
 
-class ProgramAnnealer(UndoableDraft):
+class ProgramAnnealer(ResumedDraft):
     """Changes a draft at random, and takes what is better, or lucky.
 
     Memory above the limit counts as time: what it is above, as a share of the limit, over the time
@@ -107,7 +107,7 @@ class ProgramAnnealer(UndoableDraft):
 
     def run(self, changes: int, hot: float, cold: float) -> None:
         """Try so many changes, from one temperature to another [us]."""
-        self.execute(inf)
+        self.execute_whole()
         self.energy = self.value + self.penalty()
         self.look()
         cooling = (cold / hot) ** (1.0 / max(1, changes))
@@ -120,14 +120,15 @@ class ProgramAnnealer(UndoableDraft):
             if not self.change():
                 self.take_back()
                 continue
-            time = self.execute(most)
+            time = self.execute_changed(most)
             if time < inf and time + self.penalty() <= most:
+                self.settle()
                 self.energy = time + self.penalty()
                 self.taken += 1
                 self.look()
                 self.offer()
             else:
-                self.take_back()
+                self.take_back_run()
 
     def penalty(self) -> float:
         """Return what memory above the limit counts [us]."""

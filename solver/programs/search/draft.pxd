@@ -14,16 +14,20 @@ cdef class ProgramDraft:
     cdef double[::1] free_at
     cdef int asked_count, oldest, settled, early_count, here, peak_at
     cdef long long under_way, promised
-    cdef double now, clock, next_at
+    cdef double now, clock, next_at, rest
     cdef long long level
 
     cpdef void adopt(self, ProgramDraft other)
+    cdef void take_run(self, ProgramDraft other)
     @cython.locals(k=int, item=int)
     cpdef void set_order(self, items)
-    @cython.locals(flat=Flat, rest=double, c=int, k=int, item=int, time=double)
     cpdef double execute(self, double most) noexcept
+    @cython.locals(c=int, k=int, time=double)
+    cdef double run_from(self, int place, double most) noexcept
+    @cython.locals(flat=Flat, k=int, item=int)
+    cdef bint run_between(self, int place, int end, double most) noexcept
     @cython.locals(flat=Flat, b=int, c=int)
-    cdef double _begin(self) noexcept
+    cdef void _begin(self) noexcept
     @cython.locals(flat=Flat)
     cdef void _compute(self, int i) noexcept
     @cython.locals(flat=Flat, e=int, b=int)

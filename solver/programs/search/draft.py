@@ -79,7 +79,7 @@ class ProgramDraft:
         self.early = array("i", [0]) * some
         self.early_at = array("i", [0]) * some
         self.promised = self.settled = self.early_count = self.here = 0
-        self.over, self.next_at = 0.0, inf
+        self.over, self.next_at, self.rest = 0.0, inf, 0.0
         self.peak_at = 0
         for c in range(collectives):
             self.reckon(c, [c])
@@ -134,46 +134,64 @@ class ProgramDraft:
         self.packed[:] = other.packed
         self.unpacked[:] = other.unpacked
         self.output[:] = other.output
-        self.start[:] = other.start
-        self.end[:] = other.end
+        self.take_run(other)
         self.length = other.length
         self.value, self.peak, self.excess = other.value, other.peak, other.excess
         self.over = other.over
+
+    def take_run(self, other: "ProgramDraft") -> None:
+        """Have when each item of another draft ran, and in which order launches were asked for."""
+        self.start[:] = other.start
+        self.end[:] = other.end
+        self.asked[:] = other.asked
+        self.queue[:] = other.queue
+        self.early[:] = other.early
+        self.early_at[:] = other.early_at
 
     def execute(self, most: float) -> float:
         """Run the draft; return its time [us], or inf once it must be longer than ``most``.
 
         O(items + edges + buffers).
         """
+        self._begin()
+        return self.run_from(0, most)
+
+    def run_from(self, place: int, most: float) -> float:
+        """Run what is at a place and behind it; as :meth:`execute`."""
+        if not self.run_between(place, self.length, most):
+            self.value = inf
+            return inf
+        for k in range(self.asked_count):
+            if not self.waited[self.asked[k]]:
+                self.finish(self.asked[k])
+        time = self.clock
+        for c in range(self.flat.channels):
+            time = max(time, self.free_at[c])
+        self.pass_to(time)
+        self.excess = max(0, self.peak - self.flat.memory)
+        self.value = time
+        return time if time <= most else inf
+
+    def run_between(self, place: int, end: int, most: float) -> bool:
+        """Run from a place to before another; tell whether it can end by ``most`` [us]."""
         flat = self.flat
-        rest = self._begin()
-        for k in range(self.length):
+        for k in range(place, end):
             item = self.order[k]
             self.here = k
             if item < flat.ops:
                 self._await(item)
-                if self.clock + rest > most:
-                    self.value = inf
-                    return inf
-                rest -= flat.duration[item]
+                if self.clock + self.rest > most:
+                    return False
+                self.rest -= flat.duration[item]
                 self._compute(item)
             elif item < flat.ops + flat.collectives:
                 self.launch(item - flat.ops)
             elif not self.waited[item - flat.ops - flat.collectives]:
                 self.finish(item - flat.ops - flat.collectives)
-        for k in range(self.asked_count):
-            if not self.waited[self.asked[k]]:
-                self.finish(self.asked[k])
-        time = self.clock
-        for c in range(flat.channels):
-            time = max(time, self.free_at[c])
-        self.pass_to(time)
-        self.excess = max(0, self.peak - flat.memory)
-        self.value = time
-        return time if time <= most else inf
+        return True
 
-    def _begin(self) -> float:
-        """Put everything back to the start; return the time of all compute."""
+    def _begin(self) -> None:
+        """Put everything back to the start."""
         flat = self.flat
         for c in range(flat.channels):
             self.free_at[c] = 0.0
@@ -190,7 +208,7 @@ class ProgramDraft:
         self.settled = self.early_count = 0
         self.over = 0.0
         self.next_at = inf
-        return flat.load
+        self.rest = flat.load
 
     def _compute(self, i: int) -> None:
         """Run a compute op."""

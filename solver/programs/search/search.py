@@ -20,8 +20,9 @@ _WINDOWS = (1, 20, 60, 200, 1 << 30)
 #: How often a list is made from the end and from the start again.
 _TURNS = 3
 
-#: Items executed by one search, whatever their number: some 4 s on a core where it is compiled.
-_ITEMS = 150_000_000
+#: Items of all programs of one search, whatever their number: some 5 s on a core where it is
+#: compiled.
+_ITEMS = 450_000_000
 
 #: The most changes of one search; a small problem is searched from several seeds.
 _CHANGES = 400_000

@@ -6,13 +6,12 @@ comes from ``data_deps`` alone.
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from typing import NamedTuple
 
 from solver.codes import FaultCode
 from solver.errors import Fault, InvalidTrace
 from solver.graph import ALL_GATHER, COLLECTIVES, COMPUTE, Op, build
-from solver.graph.links import short_cycle
-from solver.limits import MAX_LAUNCH_EDGES
 from solver.traces.chakra.codec import (
     COLLECTIVE_NODE,
     COMM_TYPES,
@@ -29,18 +28,14 @@ from solver.traces.chakra.durations import (
     untimed_said,
 )
 from solver.traces.chakra.nodes import ChakraNode, nodes_of
-from solver.traces.contraction import contract, order_nodes
+from solver.traces.chakra.ops import ops_of
 from solver.traces.exit_check import checked
 from solver.traces.files import SEEN, single_file
 from solver.traces.report import report_of, totals
 from solver.traces.steps import choose_step, step_lengths, step_windows
-from solver.traces.trace import Trace, TraceOptions
+from solver.traces.trace import Sample, Trace, TraceChannel, TraceOptions
 
 FORMAT = "chakra"
-
-
-#: So many nodes of a cycle are named.
-_SHOWN = 8
 
 
 _NO_TIMES = (
@@ -52,18 +47,6 @@ _NO_TIMES = (
 _SHARE = (
     "An all-gather's comm_size is one worker's share, and the file does not say of how many: it is "
     "taken for the whole tensor."
-)
-
-
-_RELEASED = (
-    "No data_deps join compute and collectives, so launches decide: a collective waits for the "
-    "compute launched before it."
-)
-
-
-_CONSUMED = (
-    "What is launched after the last collective waits for all of them: the file does not say what "
-    "consumes which."
 )
 
 
@@ -104,40 +87,90 @@ def read(files: Sequence[bytes], options: TraceOptions) -> Trace:
     -----
     O(edges + nodes log nodes).
     """
-    nodes, cut = nodes_of(single_file(files))
-    known = {node.id for node in nodes}
+    step = _read(single_file(files), options.step)  # and its nodes are gone
+    graph = build(options.name, step.ops) if step.is_timed else None
+    report = report_of(
+        FORMAT,
+        graph,
+        steps=step.steps,
+        step=step.step,
+        collectives=totals(step.ops),
+        dropped=step.dropped,
+        repaired=step.repaired,
+        assumed=step.assumed if graph else (),
+        warnings=step.warnings,
+    )
+    measured = step.measured if graph else ()
+    trace = Trace(graph, report, measured, step.channels, step.samples)
+    return checked(trace, on_host=step.on_host)
+
+
+class _StepRead(NamedTuple):
+    """The step that was chosen of a file, and what there is to say of it.
+
+    Attributes
+    ----------
+    steps, step
+        How many the file has, and which this is.
+    ops
+        In the order of their launches.
+    is_timed
+        Whether compute has durations.
+    dropped, repaired, assumed, warnings, measured, channels, samples
+        As in a trace and its report.
+    on_host
+        Kernels of which the file has the calls alone.
+    """
+
+    steps: int
+    step: int
+    ops: list[Op]
+    is_timed: bool
+    dropped: tuple[str, ...]
+    repaired: tuple[str, ...]
+    assumed: tuple[str, ...]
+    warnings: tuple[str, ...]
+    measured: tuple[tuple[str, float], ...]
+    channels: tuple[TraceChannel, ...]
+    samples: tuple[Sample, ...]
+    on_host: tuple[str, ...]
+
+
+def _read(content: bytes, number: int | None) -> _StepRead:
+    """Read a step: of this number, or of median length."""
+    nodes, cut = nodes_of(content)
     timed = _one_side([n for n in nodes if n.type == COMPUTE_NODE and n.us])
     steps = step_windows((node.id, node.name) for node in nodes)
     steps = steps[:-1] or steps if cut else steps
-    step = choose_step(options.step, step_lengths(steps, ((node.id, node.us) for node in timed)))
+    step = choose_step(number, step_lengths(steps, ((node.id, node.us) for node in timed)))
     inside = [node for node in nodes if node.id in steps[step]]
     timed = [node for node in timed if node.id in steps[step]]
     sending = [node for node in inside if node.type == COLLECTIVE_NODE]
     sized = _one_side([node for node in sending if _is_planned(node)])
     if not sized:
         raise InvalidTrace([_nothing_sent(sending)])
-    ops, assumed = _ops(inside, {node.id for node in (*timed, *sized)})
-    names = {node.id: op.id for node, op in ops}
+    repaired = tuple(_repairs(inside, {node.id for node in nodes}))
+    places, ops, assumed = ops_of(inside, {node.id for node in (*timed, *sized)})
+    sends = {inside[i].id: op for i, op in zip(places, ops, strict=True) if op.kind != COMPUTE}
     warnings = [f"{cut.said} {_CUT}"] if cut else []
     warnings += [] if timed else [_NO_TIMES]
-    if any(node.is_share and op.kind == ALL_GATHER for node, op in ops):
+    if any(node.is_share and sends[node.id].kind == ALL_GATHER for node in sized):
         warnings.append(_SHARE)
-    graph = build(options.name, [op for _, op in ops]) if timed else None
-    report = report_of(
-        FORMAT,
-        graph,
+    sent = _one_side([node for node in nodes if _is_planned(node)])
+    return _StepRead(
         steps=len(steps),
         step=step,
-        collectives=totals(op for _, op in ops),
-        dropped=_losses(inside, names),
-        repaired=_repairs(inside, known),
-        assumed=(*untimed_said(sized), *assumed) if graph else (),
-        warnings=warnings,
+        ops=ops,
+        is_timed=bool(timed),
+        dropped=tuple(_losses(inside, places)),
+        repaired=repaired,
+        assumed=(*untimed_said(sized), *assumed),
+        warnings=tuple(warnings),
+        measured=tuple((sends[n.id].id, float(n.us)) for n in sized if tells_time(n)),
+        channels=channels_of(sized),
+        samples=tuple(timed_samples(sent)),
+        on_host=tuple(only_called(nodes, sized)),
     )
-    measured = [(names[node.id], float(node.us)) for node in sized if graph and tells_time(node)]
-    sent = _one_side([node for node in nodes if _is_planned(node)])
-    trace = Trace(graph, report, tuple(measured), channels_of(sized), tuple(timed_samples(sent)))
-    return checked(trace, on_host=only_called(nodes, sized))
 
 
 def _is_planned(node: ChakraNode) -> bool:
@@ -160,103 +193,12 @@ def _nothing_sent(sending: Sequence[ChakraNode]) -> Fault:
     return Fault("", FaultCode.NO_COLLECTIVE, "The file has no collective node.")
 
 
-def _ops(
-    inside: Sequence[ChakraNode], staying: Collection[int]
-) -> tuple[list[tuple[ChakraNode, Op]], tuple[str, ...]]:
-    """Make the ops, in the order of launches, and say what that order was taken to mean."""
-    index = {node.id: i for i, node in enumerate(inside)}
-    preds = [_placed(node, index) for node in inside]
-    succs, order = order_nodes(preds)
-    if len(order) < len(inside):
-        raise InvalidTrace([_cycle(inside, short_cycle(preds, succs, order))])
-    stays = {index[number] for number in staying}
-    after: Mapping[int, Sequence[int]] = contract(preds, order, stays)
-    del index, preds, succs, order  # they are as large as the nodes
-    sends = {i for i in stays if inside[i].type == COLLECTIVE_NODE}
-    by_launch = _is_launch_order(inside, after, stays, sends)
-    if by_launch:
-        after = _joined_launches(inside, after, stays, sends)
-    names = _names([inside[i] for i in after])
-    ops: list[tuple[ChakraNode, Op]] = []
-    for i, above in after.items():
-        node = inside[i]
-        before = tuple(names[inside[j].id] for j in dict.fromkeys(above))
-        name = names[node.id]
-        if i in sends:
-            op = Op(name, COMM_TYPES[node.comm_type], None, node.bytes, before, node.channel)
-        elif i in stays:
-            op = Op(name, COMPUTE, float(node.us), None, before, stream=node.stream)
-        else:
-            op = Op(name, COMPUTE, 0.0, None, before)
-        ops.append((node, op))
-    return ops, (_RELEASED, _CONSUMED) if by_launch else ()
-
-
-def _placed(node: ChakraNode, index: Mapping[int, int]) -> tuple[int, ...]:
-    """Return the places of the nodes that one comes after, without repeats and itself."""
-    if not node.after:
-        return ()
-    found = [index[j] for j in node.after if j in index and j != node.id]
-    return tuple(found if len(found) < 2 else dict.fromkeys(found))  # noqa: PLR2004
-
-
-def _is_launch_order(
-    inside: Sequence[ChakraNode],
-    after: Mapping[int, Sequence[int]],
-    stays: Collection[int],
-    sends: Collection[int],
-) -> bool:
-    """Tell whether a profiler wrote launches and streams, and nothing joins compute and sends."""
-    computes = [inside[i] for i in stays if i not in sends]
-    return (
-        all(node.outer and node.stream for node in computes)
-        and bool(computes)
-        and not any((i in sends) != (j in sends) for i, above in after.items() for j in above)
-    )
-
-
-def _joined_launches(
-    inside: Sequence[ChakraNode],
-    above: Mapping[int, Sequence[int]],
-    stays: Collection[int],
-    sends: Collection[int],
-) -> Mapping[int, Sequence[int]]:
-    """Join compute and collectives by the order of their launches, each stream once."""
-    after = {i: list(before) for i, before in above.items()}
-    launched = [i for i in after if i in stays]
-    streams = {inside[i].stream for i in launched if i not in sends}
-    if len(streams) * len(sends) > MAX_LAUNCH_EDGES:
-        detail = f"{len(sends)} collectives beside {len(streams)} streams: too many to join."
-        raise InvalidTrace([Fault("", FaultCode.TOO_MANY_STREAMS, detail)])
-    last = max(place for place, i in enumerate(launched) if i in sends)
-    running: dict[str | None, int] = {}
-    for i in launched[: last + 1]:
-        if i in sends:
-            after[i].extend(running.values())
-        else:
-            running[inside[i].stream] = i
-    first = {inside[i].stream: i for i in reversed(launched[last + 1 :])}
-    for i in first.values():
-        after[i].extend(sorted(sends))
-    return after
-
-
-def _names(nodes: Sequence[ChakraNode]) -> dict[int, str]:
-    """Name nodes as the file does, and by their ids too where it gives a name twice."""
-    if len({node.name for node in nodes}) == len(nodes):
-        return {node.id: node.name for node in nodes}
-    return {node.id: f"{node.name} {node.id}" for node in nodes}
-
-
-def _cycle(inside: Sequence[ChakraNode], cycle: Sequence[int]) -> Fault:
-    shown = [str(inside[i].id) for i in cycle[:_SHOWN]] + ["..."] * (len(cycle) > _SHOWN)
-    detail = f"Nodes wait for one another in a cycle of {len(cycle)}: {' -> '.join(shown)}."
-    return Fault(f"/{inside[cycle[0]].place}", FaultCode.CYCLE, detail)
-
-
-def _losses(inside: Sequence[ChakraNode], names: Mapping[int, str]) -> Iterator[str]:
-    """Say what was left out, by what it is."""
-    left = [node for node in inside if node.id not in names]
+def _losses(inside: Sequence[ChakraNode], places: Iterable[int]) -> Iterator[str]:
+    """Say what was left out, by what it is; the others are at the places."""
+    stays = bytearray(len(inside))
+    for i in places:
+        stays[i] = True
+    left = [node for node, is_op in zip(inside, stays, strict=True) if not is_op]
     for on_cpu, where in ((True, "on the CPU"), (False, "off the CPU")):
         found = [node for node in left if node.type == COMPUTE_NODE and node.on_cpu == on_cpu]
         if found:

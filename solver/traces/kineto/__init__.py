@@ -5,9 +5,9 @@ one of them, the line of compute with the collectives beside it (:mod:`.iteratio
 """
 
 from solver.traces.formats import TraceFormat, names
-from solver.traces.kineto.reader import FORMAT, looks_like, read
+from solver.traces.kineto.reader import FORMAT, looks_like, read, read_parsed
 
-__all__ = ["FORMAT", "TRACE_FORMAT", "looks_like", "read"]
+__all__ = ["FORMAT", "TRACE_FORMAT", "looks_like", "read", "read_parsed"]
 
 #: How it is told and read, and what is said of it.
 TRACE_FORMAT = TraceFormat(

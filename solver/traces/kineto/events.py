@@ -1,5 +1,6 @@
 """The events of a Chrome trace as the PyTorch profiler writes it: only the fields that are read."""
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import msgspec
@@ -104,10 +105,23 @@ def parse(content: bytes, place: str) -> KinetoFile:
         job = file.distributed_info or job
     else:
         events, head = file, place
-    for fault in late(events, head):
+    return file_of(events, job, head, None if cut and cut.is_list_alone else cut)
+
+
+def file_of(
+    events: Sequence[KinetoEvent], job: Distributed, place: str, cut: CutFile | None = None
+) -> KinetoFile:
+    """Return what a file holds, given its events, to which ``place`` is the pointer.
+
+    Raises
+    ------
+    InvalidTrace
+        When a time is out of range.
+    """
+    for fault in late(events, place):
         raise InvalidTrace([fault])
     whole = [e for e in events if e.ph == "X" and e.name is not None and e.ts is not None]
     unplaced = sum(
         e.ph == "X" and e.cat == "kernel" and (e.name is None or e.ts is None) for e in events
     )
-    return KinetoFile(whole, job, None if cut and cut.is_list_alone else cut, unplaced)
+    return KinetoFile(whole, job, cut, unplaced)

@@ -1,7 +1,7 @@
 """From files to a graph: choose a rank and a step, size its collectives, build its iteration."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from statistics import median_low
@@ -22,7 +22,7 @@ from solver.traces.kineto.comparison import (
     comparison_said,
     ranks_said,
 )
-from solver.traces.kineto.events import parse
+from solver.traces.kineto.events import KinetoFile, parse
 from solver.traces.kineto.iteration import RankStep, iteration
 from solver.traces.kineto.payload_sizes import is_between_stages, kind_of
 from solver.traces.kineto.recording import RankRecording
@@ -93,8 +93,20 @@ def read(files: Sequence[bytes], options: TraceOptions) -> Trace:
         or by two parameters of one name.
     """
     places = places_of(files)
-    check_number(options.rank or 0, len(files), "Files")
-    ranks = [_rank(file, place) for file, place in zip(files, places, strict=True)]
+    parsed = (parse(file, place) for file, place in zip(files, places, strict=True))
+    return read_parsed(parsed, places, options)
+
+
+def read_parsed(files: Iterable[KinetoFile], places: Sequence[str], options: TraceOptions) -> Trace:
+    """Read files as :func:`read` does, given their events; ``places`` are the pointers to them.
+
+    Raises
+    ------
+    InvalidTrace
+        As there.
+    """
+    check_number(options.rank or 0, len(places), "Files")
+    ranks = [_rank(file) for file in files]
     if faults := list(_twice([rank.number for rank in ranks], places)):
         raise InvalidTrace(faults)
     index = _choose(ranks, options.step)
@@ -129,7 +141,7 @@ def read(files: Sequence[bytes], options: TraceOptions) -> Trace:
             *group_sizes_said(rank.recording, [step]),
             *dict.fromkeys(said for each in ranks for said in each.odd),
             *overlapping_said(rank.steps),
-            *warnings(rank.recording, channels, len(files)),
+            *warnings(rank.recording, channels, len(places)),
         ),
         unsized=total_unsized(
             (one.recorded.kernel.name or "", one.kind, one.time)
@@ -156,8 +168,8 @@ def _on_host(recording: RankRecording) -> tuple[str, ...]:
     return tuple(filter(is_kernel, notes))
 
 
-def _rank(content: bytes, place: str) -> _Rank:
-    events, job, cut, unplaced = parse(content, place)
+def _rank(file: KinetoFile) -> _Rank:
+    events, job, cut, unplaced = file
     recording = recording_of(events, job)
     split, outside = steps(recording)
     said: list[str] = []

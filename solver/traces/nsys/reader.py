@@ -1,17 +1,16 @@
-"""From exports to the traces that PyTorch's profiler would have written of the same run."""
+"""From exports to the events that PyTorch's profiler would have written of the same run."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from operator import attrgetter
-from typing import Any, NamedTuple
-
-import msgspec
+from typing import NamedTuple
 
 from solver.codes import FaultCode
 from solver.errors import Fault, InvalidTrace
 from solver.traces import kineto
 from solver.traces.files import places_of
+from solver.traces.kineto.events import Args, Distributed, KinetoEvent, file_of
 from solver.traces.kineto.sized_collectives import RECORDING
 from solver.traces.nsys.communication import KernelLoad, NcclCalls
 from solver.traces.nsys.database import MAGIC, Database, opened
@@ -55,11 +54,11 @@ def looks_like(content: bytes) -> bool:
 
 
 class _ExportedRank(NamedTuple):
-    """What ran on a GPU for a process: a trace, of which file, and its rank where it is told."""
+    """What ran on a GPU for a process, of which file, its rank where it is told, and its steps."""
 
-    trace: bytes
+    events: list[KinetoEvent]
     place: str
-    number: int | None
+    job: Distributed
     steps: str
 
 
@@ -84,10 +83,15 @@ def read(files: Sequence[bytes], options: TraceOptions) -> Trace:
         for file, place in zip(files, places_of(files), strict=True)
         for rank in _ranks(file, place)
     ]
-    if all(rank.number is not None for rank in ranks):
-        ranks.sort(key=lambda rank: rank.number or 0)
+    if all(rank.job.rank is not None for rank in ranks):
+        ranks.sort(key=lambda rank: rank.job.rank or 0)
+    places = [f"/files/{i}" if len(ranks) > 1 else "" for i in range(len(ranks))]
+    parsed = (
+        file_of(rank.events, rank.job, f"{place}/traceEvents")
+        for rank, place in zip(ranks, places, strict=True)
+    )
     try:
-        trace = kineto.read([rank.trace for rank in ranks], options)
+        trace = kineto.read_parsed(parsed, places, options)
     except InvalidTrace as error:
         raise InvalidTrace([_here(fault, ranks) for fault in error.faults]) from None
     report = trace.report
@@ -120,7 +124,7 @@ def _here(fault: Fault, ranks: Sequence[_ExportedRank]) -> Fault:
 
 
 def _ranks(content: bytes, place: str) -> list[_ExportedRank]:
-    """Write the traces of the ranks of an export."""
+    """Return the ranks of an export."""
     with opened(content, place, TABLES) as database:
         found = _ExportRows(database)
     by_rank: dict[tuple[int, int], list[Kernel]] = {}
@@ -159,7 +163,7 @@ class _ExportRows:
         self.only = min((process for process, _ in self._calls), default=0)
 
     def rank(self, process: int, mine: Sequence[Kernel], place: str) -> _ExportedRank:
-        """Write the trace of what a process ran on a GPU."""
+        """Return the events of what a process ran on a GPU."""
         own = self._ranges.get(process, [])
         nccl = NcclCalls(own)
         named, steps = step_ranges(own)
@@ -168,19 +172,15 @@ class _ExportRows:
         ]
         used = dict.fromkeys(kernel.correlation for kernel in mine)
         events += [
-            _event(_CALL, "cuda_runtime", call, correlation=number)
+            _event(_CALL, "cuda_runtime", call, Args(correlation=number))
             for number in used
             if (call := self._calls.get((process, number)))
         ]
         events += [_event(f"ProfilerStep#{number}", _NOTE, one) for number, one in steps]
         events += _ops(own)
-        events += [{"ph": "X", "cat": "kernel"}] * self.lost  # for the reader to count
-        content: dict[str, Any] = {"traceEvents": events}
-        number = None
-        if nccl.rank is not None:
-            number, workers = nccl.rank
-            content["distributedInfo"] = {"rank": number, "world_size": workers}
-        return _ExportedRank(msgspec.json.encode(content), place, number, named)
+        events += [KinetoEvent(ph="X", cat="kernel")] * self.lost  # for the reader to count
+        number, workers = nccl.rank or (None, None)
+        return _ExportedRank(events, place, Distributed(workers, number), named)
 
     def _carried(
         self, process: int, mine: Sequence[Kernel], nccl: NcclCalls
@@ -200,47 +200,31 @@ class _ExportRows:
         return result
 
 
-def _event(name: str, category: str, one: Range, **args: object) -> dict[str, Any]:
-    return {
-        "ph": "X",
-        "cat": category,
-        "name": name,
-        "pid": one.process,
-        "tid": one.thread,
-        "ts": one.start,
-        "dur": max(one.end - one.start, 0.0),
-        "args": args,
-    }
+def _event(name: str, category: str, one: Range, args: Args | None = None) -> KinetoEvent:
+    took = max(one.end - one.start, 0.0)
+    return KinetoEvent("X", category, name, one.process, one.thread, one.start, took, args)
 
 
-def _kernel(kernel: Kernel, carried: KernelLoad | None) -> dict[str, Any]:
-    args: dict[str, Any] = {"correlation": kernel.correlation}
+def _kernel(kernel: Kernel, carried: KernelLoad | None) -> KinetoEvent:
+    args = Args(correlation=kernel.correlation)
     if carried is not None:
-        args["Collective name"] = carried.collective
-        args["Group size"] = carried.workers
+        args.collective, args.workers = carried.collective, carried.workers
         if carried.communicator is not None:
-            args["Process Group Name"] = f"{carried.communicator % 2**64:x}"
+            args.group_name = f"{carried.communicator % 2**64:x}"
         if carried.bytes is not None:
-            args |= {"In msg nelems": carried.bytes, "Out msg nelems": carried.bytes}
-            args["dtype"] = "Byte"
-    return {
-        "ph": "X",
-        "cat": kernel.category,
-        "name": kernel.name,
-        "pid": kernel.device,
-        "tid": kernel.stream,
-        "ts": kernel.start,
-        "dur": None if kernel.end is None else kernel.end - kernel.start,
-        "args": args,
-    }
+            args.elements_in = args.elements_out = carried.bytes
+            args.dtype = "Byte"
+    took = None if kernel.end is None else kernel.end - kernel.start
+    where = kernel.device, kernel.stream
+    return KinetoEvent("X", kernel.category, kernel.name, *where, kernel.start, took, args)
 
 
-def _ops(ranges: Iterable[Range]) -> Iterator[dict[str, Any]]:
+def _ops(ranges: Iterable[Range]) -> Iterator[KinetoEvent]:
     """Yield PyTorch's ops, as emit_nvtx or nsys' --pytorch names them."""
     for one in ranges:
         if "::" in one.name or one.name.startswith(_OPS):
             named = _OP.fullmatch(one.name)
             name = named["name"] if named else one.name
             category = "cpu_op" if "::" in name and not name.startswith(_OPS) else _NOTE
-            number = {"Sequence number": int(named["seq"])} if named and named["seq"] else {}
-            yield _event(name, category, one, **number)
+            args = Args(sequence=int(named["seq"])) if named and named["seq"] else None
+            yield _event(name, category, one, args)

@@ -32,6 +32,7 @@ def calibrate(
     limit_s: float = 30,
     *,
     launches: Sequence[int] = (),
+    window: int = 1,
 ) -> Calibration:
     """Measure what launches cost while one follows the other without a pause.
 
@@ -55,6 +56,9 @@ def calibrate(
     launches
         Sizes of a plan's launches in their order [bytes]: their costs are then those of trains of
         exactly this order. Of the first kind.
+    window
+        How many launches may be under way at once (gloo): as many as in the run. A cost is then
+        the time between the ends of two.
 
     Returns
     -------
@@ -84,7 +88,7 @@ def calibrate(
     )
     if faults := _faults(wanted, kinds, limit_s, launches):
         raise ValueError(" ".join(faults))
-    own = own_group(group)
+    own = own_group(group, window=window)
     try:
         samples, seconds = _measured(group, own, kinds, wanted, limit_s, launches)
     finally:
@@ -92,6 +96,8 @@ def calibrate(
             release(own)
     backend, workers = dist.get_backend(group), dist.get_world_size(group)
     about = [f"{workers} workers over {backend}."]
+    if window > 1:
+        about.append(f"{window} launches at once.")
     if load is not None:
         about.append(f"The first rank's host had a load of {load:.2f} on {os.cpu_count()} cores.")
     about += [f"{backend} has no {kind}." for kind in kinds if kind not in samples]

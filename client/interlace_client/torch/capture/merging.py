@@ -53,6 +53,7 @@ def recording_of(records: Sequence[RankRecord]) -> Recording:
         cycles=min(len(record.cycles) for record in records),
         ranks=len(records),
         compute_slowdown=None,
+        launch_slowdown=None,
         notes=tuple(notes),
     )
 

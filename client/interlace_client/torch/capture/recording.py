@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Mapping
 
+    from interlace_client.torch.overlap import Overlap
+
 
 @dataclass(frozen=True)
 class Tensor:
@@ -68,6 +70,8 @@ class Recording:
         How many ranks were recorded.
     compute_slowdown
         How many times longer the compute takes beside communication; None where not measured.
+    launch_slowdown
+        How many times longer launches take beside compute; None where not measured.
     notes
         What was assumed, and what could not be seen, in sentences.
     """
@@ -88,6 +92,7 @@ class Recording:
     cycles: int
     ranks: int
     compute_slowdown: float | None
+    launch_slowdown: float | None
     notes: tuple[str, ...]
 
     @property
@@ -102,7 +107,11 @@ class Recording:
 
     def with_slowdown(self, factor: float) -> Recording:
         """Return the same with what :func:`measure_slowdown` found."""
-        return replace(self, compute_slowdown=factor)
+        return replace(self, compute_slowdown=factor, launch_slowdown=None)
+
+    def with_overlap(self, overlap: Overlap) -> Recording:
+        """Return the same with what :func:`measure_overlap` found."""
+        return replace(self, compute_slowdown=overlap.compute, launch_slowdown=overlap.launches)
 
     def write_parameters(self, path: str | os.PathLike[str]) -> None:
         """Write names and bytes of the parameters, for ``--parameters`` of the command.

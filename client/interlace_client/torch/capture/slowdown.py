@@ -1,7 +1,7 @@
-"""How much longer compute takes beside communication.
+"""How much longer compute and launches take beside each other.
 
 On a CPU both share cores and memory; on a GPU kernels of the network take part of it. A plan that
-hides communication behind compute makes compute that much longer.
+hides communication behind compute makes both that much longer.
 """
 
 from __future__ import annotations
@@ -14,18 +14,19 @@ import torch
 import torch.distributed as dist
 
 from interlace_client.torch.capture.anatomy import anatomy_of
-from interlace_client.torch.transport import group_beside, release
+from interlace_client.torch.overlap import Overlap
+from interlace_client.torch.transport import own_group, release
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from torch import nn
 
-#: Bytes of each all-reduce that goes beside a step.
-_BYTES = 4 * 2**20
-#: Launches that are queued ahead of the first step; more where a step outlasts them.
-_LAUNCHES = 8
-_MAX_LAUNCHES = 4096
+#: Bytes of each all-reduce that goes beside the steps.
+_BYTES = 2**20
+#: Launches that are timed alone, and queued ahead of the steps; more where steps outlast them.
+_LAUNCHES = 32
+_MAX_LAUNCHES = 8192
 
 
 def measure_slowdown(
@@ -34,10 +35,25 @@ def measure_slowdown(
     steps: int = 5,
     process_group: Any = None,
 ) -> float:
-    """Train some steps, alone and with all-reduces going beside them.
+    """Return how many times longer steps take beside launches.
 
-    These are queued before the step, in a process group of their own, and outlast it. All ranks of
-    the group call this.
+    As :func:`measure_overlap`, of which it is ``compute``.
+    """
+    return measure_overlap(model, step, steps, process_group).compute
+
+
+def measure_overlap(
+    model: nn.Module,
+    step: Callable[[], object],
+    steps: int = 5,
+    process_group: Any = None,
+    *,
+    window: int = 1,
+) -> Overlap:
+    """Train some steps alone, send some all-reduces alone, and both at once.
+
+    These are queued before the steps, in a process group of their own, and outlast them. All ranks
+    of the group call this.
 
     Parameters
     ----------
@@ -50,12 +66,15 @@ def measure_slowdown(
         How many to take the median of.
     process_group
         Of the ranks that train together; None for the default one.
+    window
+        How many all-reduces may be under way at once (gloo): as many as in the run.
 
     Returns
     -------
-    float
-        Median time of a step beside communication over that of a step alone, on the rank where
-        that is largest; 1 where nothing is slowed.
+    Overlap
+        Median time of a step beside launches over that of a step alone, and mean time of a launch
+        beside steps over that of a launch alone; each of the rank where it is largest, and no less
+        than 1.
 
     Raises
     ------
@@ -75,16 +94,17 @@ def measure_slowdown(
             "module within it."
         )
     device = anatomy.parameters[0][1].device
-    group = group_beside(process_group)
+    own = own_group(process_group, window=window)
     try:
         _timed(step, device)
-        alone = [_timed(step, device) for _ in range(steps)]
-        beside = _beside(step, steps, device, group)
-        factor = torch.tensor([median(beside) / median(alone)], device=device)
-        dist.all_reduce(factor, dist.ReduceOp.MAX, group=group)
+        alone = median(_timed(step, device) for _ in range(steps))
+        launch = _launch_alone(own, device)
+        beside, slowed = _both(step, steps, own, process_group, device)
+        factors = _largest([beside / alone, slowed / launch], process_group, device)
     finally:
-        release(group)
-    return max(1.0, float(factor))
+        if isinstance(own, dist.ProcessGroup):  # gloo's own is no one's but ours, and ends with it
+            release(own)
+    return Overlap(*(max(1.0, factor) for factor in factors))
 
 
 def _timed(step: Callable[[], object], device: torch.device) -> float:
@@ -102,22 +122,46 @@ def _settle(device: torch.device) -> None:
         torch.cuda.current_stream(device).synchronize()
 
 
-def _beside(
-    step: Callable[[], object], steps: int, device: torch.device, group: Any
-) -> list[float]:
-    """Return how long steps take [s] with all-reduces under way from their start to their end."""
-    sent = torch.zeros(_BYTES // 4, device=device)
-    launches, times = _LAUNCHES, list[float]()
-    while len(times) < steps:
-        works = [dist.all_reduce(sent, group=group, async_op=True) for _ in range(launches)]
-        time = _timed(step, device)
-        outlasted = torch.tensor([int(not works[-1].is_completed())], device=device)
+def _queue(own: Any, device: torch.device, launches: int) -> list[Any]:
+    """Start all-reduces, each of a tensor of its own while there are as many."""
+    sent = torch.zeros(_LAUNCHES, _BYTES // 4, device=device)
+    return [own.allreduce([sent[k % _LAUNCHES]]) for k in range(launches)]
+
+
+def _launch_alone(own: Any, device: torch.device) -> float:
+    """Return what a launch takes while nothing else is done [s]: after a warm-up, the mean."""
+    for work in _queue(own, device, _LAUNCHES):
+        work.wait()
+    _settle(device)
+    begin = perf_counter()
+    for work in _queue(own, device, _LAUNCHES):
+        work.wait()
+    _settle(device)
+    return (perf_counter() - begin) / _LAUNCHES
+
+
+def _both(
+    step: Callable[[], object], steps: int, own: Any, process_group: Any, device: torch.device
+) -> tuple[float, float]:
+    """Return what a step takes with launches under way, and what a launch takes meanwhile [s]."""
+    launches = _LAUNCHES
+    while True:
+        works = _queue(own, device, launches)
+        begin = perf_counter()
+        times = [_timed(step, device) for _ in range(steps)]
+        took = perf_counter() - begin
+        done = sum(work.is_completed() for work in works)
         for work in works:
             work.wait()
         # all ranks queue as many, or they would wait for each other
-        dist.all_reduce(outlasted, dist.ReduceOp.MIN, group=group)
-        if int(outlasted) or launches >= _MAX_LAUNCHES:
-            times.append(time)
-        else:
-            launches *= 2
-    return times
+        (short,) = _largest([float(done == launches)], process_group, device)
+        if not short or launches >= _MAX_LAUNCHES:
+            return median(times), took / max(done, 1)
+        launches *= 2
+
+
+def _largest(values: Sequence[float], process_group: Any, device: torch.device) -> list[float]:
+    """Return the largest of each value over the ranks."""
+    told = torch.tensor(values, dtype=torch.float64, device=device)
+    dist.all_reduce(told, dist.ReduceOp.MAX, group=process_group)
+    return [float(value) for value in told]

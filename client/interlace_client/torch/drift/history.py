@@ -57,6 +57,9 @@ class History(Protocol):
     def take(self, taken: Taken) -> None:
         """Hear of a plan; the first one is what the run begins with."""
 
+    def tried(self, trial: Mapping[str, Any]) -> None:
+        """Hear what a trial came to, after the plan; only where Steering was given one."""
+
     def report(self, steps: Sequence[Step]) -> None:
         """Hear of steps, in ascending order."""
 
@@ -67,7 +70,7 @@ class History(Protocol):
 class HistoryFile:
     """A file of JSON objects, one a line: ``{"plan": ...}``, ``{"step": ...}``, ``{"end": ...}``.
 
-    A file that is there goes on.
+    ``{"trial": ...}`` is there where there was one. A file that is there goes on.
     """
 
     def __init__(self, path: str | Path) -> None:
@@ -76,6 +79,10 @@ class HistoryFile:
     def take(self, taken: Taken) -> None:
         """Write a plan."""
         self._write([{"plan": asdict(taken)}])
+
+    def tried(self, trial: Mapping[str, Any]) -> None:
+        """Write a trial."""
+        self._write([{"trial": dict(trial)}])
 
     def report(self, steps: Sequence[Step]) -> None:
         """Write steps."""
@@ -139,6 +146,11 @@ class ServiceRun:
             graph=taken.graph,
             cluster=taken.cluster,
         )
+
+    def tried(self, trial: Mapping[str, Any]) -> None:
+        """Tell of a trial."""
+        if self.id is not None:
+            self._client.report_trial(self.id, trial)
 
     def report(self, steps: Sequence[Step]) -> None:
         """Keep steps, and send them every few seconds."""

@@ -72,6 +72,8 @@ class Steering:
     predicted_us
         What a step should take under the plan in use [us], such as ``advice.plan_us``, for the
         history; a service finds it out by itself.
+    trial
+        What a trial before it came to, for the history: ``trial.outcome.report()``.
     clock
         Tells the time [us].
 
@@ -101,6 +103,7 @@ class Steering:
         threshold: float = 0.05,
         margin: float = 0.02,
         predicted_us: float | None = None,
+        trial: Mapping[str, Any] | None = None,
         clock: Callable[[], float] = host_clock,
     ) -> None:
         sizes = {
@@ -129,6 +132,10 @@ class Steering:
                 workers,
                 planned.ranks,
             )
+        if planned.window > 1:
+            _logger.warning(
+                "%d launches under way at once: what each takes is rough.", planned.window
+            )
         self._telling = HistoryWriter(history_at(history) if is_first else None)
         self._recorder = Recorder(check_every, self._stepped, clock)
         self._asked: Callable[[], Rows] | None = None
@@ -139,6 +146,8 @@ class Steering:
         plan = written(planned.plan, sizes)
         begin = "the run begins"
         self._note(Taken(0, START, begin, plan, predicted_us, graph, cluster, planned.barrier))
+        if trial is not None:
+            self._telling.tell(lambda history: history.tried(trial))
         planned.observer = self._recorder
         atexit.register(self.close)
 

@@ -10,6 +10,7 @@ from torch import nn
 
 from interlace_client.torch.runtime.pending import class_in_waiting
 from interlace_client.torch.runtime.reduction import Reduction
+from interlace_client.torch.runtime.streams import flags_on, read_flags
 from interlace_client.torch.runtime.updates import Options, Pieces
 from interlace_client.torch.transport import Work
 
@@ -30,6 +31,10 @@ class Arrivals:
         Called when a gradient is read while it is on its way.
     lent
         Parameters that no rank used, with the gradient that :meth:`take_back` takes away.
+    is_static
+        Whether each pass uses what the first has used.
+    is_counting
+        Whether a first pass of a static graph has begun and is not over.
     used
         Ids of the parameters with a gradient of this rank's since the last pass that was sent.
     """
@@ -39,6 +44,7 @@ class Arrivals:
     def __init__(self, parameters: Iterable[nn.Parameter]) -> None:
         self.waiting: dict[int, int] = {}
         self.used: set[int] = set()
+        self.is_static = self.is_counting = False
         self.lent: list[tuple[nn.Parameter, torch.Tensor]] = []
         self._parameters = list(parameters)
         self.is_read: Callable[[], None] = lambda: None
@@ -53,6 +59,9 @@ class Arrivals:
 
     def use(self, reduction: Reduction) -> None:
         """Take a plan's reduction, when nothing is on its way."""
+        before: Reduction | None = getattr(self, "reduction", None)
+        for each in before.streams if before else ():
+            each.finish()
         self.reduction = reduction
         self._is_there = [True] * len(reduction.members)
         self._updates: list[list[tuple[Pieces, Options]]] = [[] for _ in reduction.members]
@@ -79,10 +88,10 @@ class Arrivals:
 
     def end_unused(self) -> None:
         """End a pass that may have left parameters out: zeros for them, and which they were."""
-        bitmap = [float(id(p) in self.used) for p in self._parameters]
+        bitmap = [id(p) in self.used for p in self._parameters]
         for bucket in self.reduction.leave_out():
             self.fill(bucket)
-        flags = torch.tensor(bitmap, device=self._parameters[0].device)
+        flags = flags_on(self._parameters[0].device, bitmap)
         self._used_by_any = flags, self.reduction.transport.start(flags)
 
     def update_later(self, pieces: Pieces, options: Options) -> None:
@@ -122,6 +131,12 @@ class Arrivals:
         RuntimeError
             When parameters got no gradient in the pass, or a launch failed.
         """
+        if self.is_counting:
+            raise RuntimeError(
+                "static_graph=True: the first backward pass did not begin at what the model "
+                "returned. Compute the loss of tensors in lists, tuples, dicts or other pytrees "
+                "that the forward pass returns."
+            )
         self._arrive()
         self.take_back()
 
@@ -134,7 +149,8 @@ class Arrivals:
             self.reduction.reset()
             self.used.clear()
             self._before.clear()
-            self._used_by_any = self._are_used = None
+            if not self.is_static:
+                self._used_by_any = self._are_used = None
 
     def take_back(self) -> None:
         """Have parameters that no rank used be without a gradient again.
@@ -176,15 +192,16 @@ class Arrivals:
             kept = [self._before.get(id(p)) is not None for p in members]
             gradients = [v if u or k else None for v, u, k in zip(views, used, kept)]
             _update(bucket, updates, members, gradients)
+        for each in reduction.streams:
+            each.after_arrival()
 
     def _used_of(self, members: Sequence[nn.Parameter]) -> list[bool]:
         """Tell of each parameter whether a rank has used it."""
-        if self._used_by_any is None:
-            return [True] * len(members)
+        if self._used_by_any is None or all(id(p) in self.used for p in members):
+            return [True] * len(members)  # nothing to ask the other ranks, who may be late
         if self._are_used is None:
-            flags, work = self._used_by_any
-            work.wait()
-            self._are_used = {id(p) for p, n in zip(self._parameters, flags.tolist()) if n}
+            used = read_flags(*self._used_by_any)
+            self._are_used = {id(p) for p, is_used in zip(self._parameters, used) if is_used}
         return [id(p) in self._are_used for p in members]
 
     def _await_gradient(self, _: torch.Tensor) -> None:

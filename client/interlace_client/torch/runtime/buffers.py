@@ -13,6 +13,13 @@ class FlatBucket:
     Gradients of one type of numbers lie together; of several types each has a tensor of its own,
     in the order in which they first appear, and a launch that covers two of them is two calls.
 
+    Parameters
+    ----------
+    parameters
+        Its members, in order.
+    wire
+        The type of numbers in which they are sent; None is their own.
+
     Attributes
     ----------
     views
@@ -22,7 +29,9 @@ class FlatBucket:
         Of all gradients.
     """
 
-    def __init__(self, parameters: Sequence[torch.nn.Parameter]) -> None:
+    def __init__(
+        self, parameters: Sequence[torch.nn.Parameter], wire: torch.dtype | None = None
+    ) -> None:
         types = list(dict.fromkeys((p.dtype, p.device) for p in parameters))
         self.views: list[torch.Tensor] = [torch.empty(0)] * len(parameters)
         self._flats: list[torch.Tensor] = []
@@ -38,26 +47,46 @@ class FlatBucket:
                 offset += parameters[k].numel()
             self._flats.append(flat)
         self.bytes = sum(flat.numel() * flat.element_size() for flat in self._flats)
+        self._wire = wire
+        self._sent = [
+            flat if wire in {None, flat.dtype} else torch.zeros_like(flat, dtype=wire)
+            for flat in self._flats
+        ]
 
-    def scale(self, factor: float) -> None:
-        """Multiply all gradients."""
-        if factor != 1.0:
-            for flat in self._flats:
-                flat.mul_(factor)
+    def divide(self, ranks: int) -> None:
+        """Divide what is sent by the number of ranks.
+
+        Rounded as DistributedDataParallel does: gradients as they are by the inverse, and those
+        in another type of numbers in that type (``default_hooks``).
+        """
+        for flat, sent in zip(self._flats, self._sent):
+            if self._wire is None:
+                if ranks != 1:
+                    flat.mul_(1.0 / ranks)
+                continue
+            if sent is not flat:
+                sent.copy_(flat)
+            sent.div_(ranks)
+
+    def unpack(self) -> None:
+        """Put what was sent in another type of numbers back in its place."""
+        for flat, sent in zip(self._flats, self._sent):
+            if sent is not flat:
+                flat.copy_(sent)
 
     def pieces(self, offset: int, size: int) -> Iterator[torch.Tensor]:
         """Give the tensors that a part of the bucket covers.
 
-        A part from ``offset`` on, ``size`` bytes long, ends at whole numbers: one that it would cut
-        goes with the next part.
+        A part from ``offset`` on, ``size`` bytes of gradients long, ends at whole numbers: one
+        that it would cut goes with the next part.
         """
         begin = 0
-        for flat in self._flats:
+        for flat, sent in zip(self._flats, self._sent):
             width = flat.element_size()
             first = _whole(offset - begin, width, flat.numel())
             last = _whole(offset + size - begin, width, flat.numel())
             if last > first:
-                yield flat[first:last]
+                yield sent[first:last]
             begin += flat.numel() * width
 
 

@@ -15,10 +15,18 @@ from torch.nn.parallel import DistributedDataParallel
 from interlace_client.torch.plans import BucketPlan, reversed_buckets
 from interlace_client.torch.runtime.arrivals import Arrivals
 from interlace_client.torch.runtime.buffer_copies import BufferCopies
+from interlace_client.torch.runtime.compression import unnamed, wire_of
 from interlace_client.torch.runtime.guards import guard, is_guarded
+from interlace_client.torch.runtime.launch_order import (
+    LaunchOrder,
+    check_order,
+    order_beside,
+)
 from interlace_client.torch.runtime.ranks import agreed_plan, take_from_first
 from interlace_client.torch.runtime.reduction import Observer, Reduction
+from interlace_client.torch.runtime.static_graph import GradientCounts, telling_of_its_pass
 from interlace_client.torch.runtime.steps import BucketUpdates, warn_of_optimizers
+from interlace_client.torch.runtime.streams import refuse_capture
 from interlace_client.torch.runtime.wrapping import (
     UNWRAPPED,
     known_parameters,
@@ -69,6 +77,10 @@ class PlannedDDP(nn.Module):
     find_unused_parameters
         Whether a pass may leave parameters without a gradient, which then count as zeros. What no
         rank used keeps its gradient as it is, and is not updated.
+    static_graph
+        Whether each step uses the same parameters as often as the first, which is counted. A
+        parameter may then get several gradients in a pass, as of a block that is checkpointed
+        with ``use_reentrant=True`` and used twice, or none.
     broadcast_buffers
         Whether buffers become the first rank's after each step.
     window
@@ -86,8 +98,8 @@ class PlannedDDP(nn.Module):
     between_steps
         Called before the first forward pass of each step but the first, outside of all passes;
         :meth:`install`, :meth:`hand_over` and :meth:`detach` make it None.
-    optimizers
-        As given.
+    optimizers, window
+        As given; the window as it was changed since.
 
     Raises
     ------
@@ -111,6 +123,7 @@ class PlannedDDP(nn.Module):
         barrier: bool = False,
         process_group: Any = None,
         find_unused_parameters: bool = False,
+        static_graph: bool = False,
         broadcast_buffers: bool = True,
         window: int = 1,
         timeout: timedelta | None = None,
@@ -126,17 +139,22 @@ class PlannedDDP(nn.Module):
         self.process_group = process_group
         self._find_unused, self._is_sharing_buffers = find_unused_parameters, broadcast_buffers
         self._is_syncing = True
+        self._counts = GradientCounts() if static_graph else None
+        self._wire: torch.dtype | None = None
+        self._hook: tuple[Any, Any] | None = None
+        self._order: LaunchOrder | None = None
         self._known = known_parameters(module)
         self.ranks = dist.get_world_size(process_group) if transport is None else 1
         self._timeout = timeout
         self._transport = transport or PrivateGroup(process_group, window=window, timeout=timeout)
-        self._transports = {window: self._transport}
+        self.window, self._transports = window, {window: self._transport}
         self._buffers_of = (
             BufferCopies(module, process_group, timeout)
             if transport is None and broadcast_buffers and shared_buffers(module)
             else None
         )
         self._arrivals = Arrivals(self._known.values())
+        self._arrivals.is_static = static_graph
         self.optimizers = [optimizer] if isinstance(optimizer, torch.optim.Optimizer) else optimizer
         warn_of_optimizers(self.optimizers, self._known)
         self._steps = BucketUpdates(
@@ -154,6 +172,8 @@ class PlannedDDP(nn.Module):
         self._overrides = self._steps.override()
         self._ddp: DistributedDataParallel | None = None
         self._add_hooks()
+        if transport is None and dist.get_backend(process_group) == dist.Backend.NCCL:
+            self.watch_order()
 
     def _add_hooks(self) -> None:
         """Hear of reads of parameters and of gradients."""
@@ -216,20 +236,45 @@ class PlannedDDP(nn.Module):
             "PlannedDDP(model, ...)."
         )
 
-    def register_comm_hook(self, *_: Any, **__: Any) -> None:
-        """Refuse: a plan's launches carry gradients as they are."""
-        raise NotImplementedError(
-            "PlannedDDP sends gradients in their own type: a hook would send other bytes than "
-            "planned. Use DistributedDataParallel for hooks, or plan with `compression` first to "
-            "see what it would gain."
-        )
+    def register_comm_hook(self, state: Any, hook: Any) -> None:
+        """Have gradients sent in fewer bits from here on, by one of PyTorch's ``default_hooks``.
+
+        As with DistributedDataParallel, whose averages these are bit for bit on two ranks. All
+        ranks do, between two steps.
+
+        Parameters
+        ----------
+        state
+            The process group, or None.
+        hook
+            ``fp16_compress_hook``, ``bf16_compress_hook`` or ``allreduce_hook``.
+
+        Raises
+        ------
+        NotImplementedError
+            When it is another hook.
+        RuntimeError
+            When a hook is registered already, or the ranks' hooks differ.
+        """
+        if self._hook is not None:
+            raise RuntimeError("A communication hook is registered already.")
+        wire = wire_of(state, hook, self.process_group)
+        self.drain()
+        plan = self.agreed(self.plan, wire)
+        self._wire, self._hook = wire, (state, hook)
+        self._use(plan)
+        if self._ddp is not None:
+            self._ddp.register_comm_hook(state, unnamed(hook))
 
     def forward(self, *inputs: Any, **kwargs: Any) -> Any:
         """Call the module; each parameter waits for its own bucket."""
         refuse_wrapper()
-        if self._is_stepped and self.between_steps and torch.is_grad_enabled():
+        refuse_capture()
+        if self._is_stepped and torch.is_grad_enabled():
             self._is_stepped = False
-            self.between_steps()
+            self._check_order()
+            if self.between_steps:
+                self.between_steps()
         if self._ddp is not None:
             self._ddp.require_backward_grad_sync = self._is_syncing  # what its no_sync() sets
             return self._ddp(*inputs, **kwargs)
@@ -238,7 +283,10 @@ class PlannedDDP(nn.Module):
         if self._buffers_of:
             self._buffers_of.finish()
         self._arrivals.await_parameters(self._unseen)
-        return self.module(*inputs, **kwargs)
+        outputs = self.module(*inputs, **kwargs)
+        if self._counts and not self._counts.is_known and torch.is_grad_enabled():
+            outputs = telling_of_its_pass(outputs, self._end_first_pass)
+        return outputs
 
     def install(
         self,
@@ -268,7 +316,8 @@ class PlannedDDP(nn.Module):
         if window is not None and window not in self._transports:
             own = PrivateGroup(self.process_group, window=window, timeout=self._timeout)
             self._transports[window] = own
-        self._transport = self._transport if window is None else self._transports[window]
+        self.window = self.window if window is None else window
+        self._transport = self._transports[self.window]
         self._use(read)
         self.barrier = self.barrier if barrier is None else barrier
         if not self.is_planned:
@@ -293,9 +342,12 @@ class PlannedDDP(nn.Module):
                 process_group=self.process_group,
                 bucket_cap_mb=bucket_cap_mb,
                 find_unused_parameters=self._find_unused,
+                static_graph=self._counts is not None,
                 init_sync=False,  # the ranks are alike, but for buffers that are to differ
                 **({} if self._is_sharing_buffers else {"broadcast_buffers": False}),
             )
+        if self._hook is not None:
+            ddp.register_comm_hook(self._hook[0], unnamed(self._hook[1]))
         ddp.require_forward_param_sync = False  # buffers are there until its first pass
         object.__setattr__(self, "_ddp", ddp)  # no module of this one: names of states stay
         self.between_steps = None
@@ -320,14 +372,15 @@ class PlannedDDP(nn.Module):
         RuntimeError
             When the ranks' plans, models or ``others`` differ.
         """
-        options = (self._find_unused, self._buffers_of is not None, *others)
+        kinds = (self._find_unused, self._counts is not None, self._buffers_of is not None)
         sizes = dict(_sizes(self._known))
+        options = (*kinds, *others)
         return agreed_plan(plan, sizes, self.module, options, self.ranks, self.process_group)
 
     def _use(self, plan: BucketPlan) -> None:
         """Begin to use a plan that all ranks have."""
-        reduction = Reduction(plan, self._known, self._transport, 1.0 / self.ranks)
-        reduction.observer = self._observer
+        reduction = Reduction(plan, self._known, self._transport, self.ranks, self._wire)
+        reduction.observer, reduction.order = self._observer, self._order
         self._arrivals.use(reduction)
         self._steps.use(reduction.homes)
 
@@ -343,6 +396,10 @@ class PlannedDDP(nn.Module):
             yield
         finally:
             self._is_syncing = before
+
+    def join_hook(self, **_: Any) -> Any:
+        """Refuse ``torch.distributed.algorithms.Join``, as :meth:`join`."""
+        return self.join()
 
     def join(self, *_: Any, **__: Any) -> Any:
         """Refuse: ranks with more batches than others would wait for launches that never come."""
@@ -383,15 +440,61 @@ class PlannedDDP(nn.Module):
         arrivals.used.add(id(parameter))
         if not self._is_syncing:
             return
-        if not arrivals.reduction.ready:
-            arrivals.begin()
-            if self._find_unused:
-                torch.autograd.Variable._execution_engine.queue_callback(arrivals.end_unused)
-            if self._buffers_of:
-                self._buffers_of.is_due = True
-        bucket = arrivals.reduction.take(parameter)
+        counts = self._counts
+        if counts and not counts.is_known:
+            arrivals.is_counting = True
+            counts.is_last(id(parameter))
+            return
+        if not (counts.is_begun if counts else arrivals.reduction.ready):
+            self._begin_pass()
+        if counts is None or counts.is_last(id(parameter)):
+            self._send(parameter)
+
+    def _begin_pass(self) -> None:
+        """Begin a pass whose gradients are sent."""
+        refuse_capture()
+        self._arrivals.begin()
+        if self._buffers_of:
+            self._buffers_of.is_due = True
+        if self._counts and self._counts.is_known:
+            self._counts.begin()
+            for parameter in self._known.values():
+                if self._counts.is_left_out(id(parameter)):
+                    self._send(parameter)
+        elif self._find_unused and self._counts is None:
+            callback = self._arrivals.end_unused
+            torch.autograd.Variable._execution_engine.queue_callback(callback)
+
+    def _end_first_pass(self) -> None:
+        """End the first pass of a static graph: send all that it has."""
+        if self._counts and self._arrivals.is_counting:
+            self._begin_pass()
+            self._arrivals.is_counting = False
+            self._counts.is_known = True
+            self._arrivals.end_unused()
+
+    def _send(self, parameter: nn.Parameter) -> None:
+        """Count a parameter as ready, and send its bucket when that is full."""
+        bucket = self._arrivals.reduction.take(parameter)
         if bucket is not None:
-            arrivals.fill(bucket)
+            self._arrivals.fill(bucket)
+
+    def watch_order(self, steps: int = 2) -> None:
+        """Compare the order of all collectives of the next steps over all ranks.
+
+        Made at the start where launches go over NCCL, for the first two steps; all ranks do.
+        """
+        own = getattr(self._transport, "group", None)
+        self._order, self._watched = order_beside(own), steps
+        self._arrivals.reduction.order = self._order
+
+    def _check_order(self) -> None:
+        """Compare the order of a step that is over."""
+        if self._order is not None and self.is_planned:
+            check_order(self._order, self.process_group)
+            self._watched -= 1
+            if self._watched == 0:
+                self._order = self._arrivals.reduction.order = None
 
     def _after_step(self) -> None:
         if self._buffers_of:

@@ -10,6 +10,8 @@ from torch import nn
 
 from interlace_client.torch.plans import BucketPlan, some
 from interlace_client.torch.runtime.buffers import FlatBucket
+from interlace_client.torch.runtime.launch_order import LaunchOrder
+from interlace_client.torch.runtime.streams import streams_of
 from interlace_client.torch.transport import Transport, Work
 
 
@@ -43,13 +45,19 @@ class Reduction:
         By name.
     transport
         What sums.
-    share
-        What each rank's gradient is multiplied by: 1 / ranks.
+    ranks
+        How many there are.
+    wire
+        The type of numbers in which gradients are sent; None is their own.
 
     Attributes
     ----------
     transport
         What sums.
+    streams
+        The order of what happens on several streams, for each GPU.
+    order
+        Hears of launches before they are started.
     ready
         Ids of the parameters that are ready in this pass.
     is_launched
@@ -61,12 +69,14 @@ class Reduction:
         plan: BucketPlan,
         parameters: Mapping[str, nn.Parameter],
         transport: Transport,
-        share: float,
+        ranks: int,
+        wire: torch.dtype | None = None,
     ) -> None:
         self.plan = plan
         self.observer: Observer | None = None
+        self.order: LaunchOrder | None = None
         self.members = [[parameters[name] for name in b.parameters] for b in plan.buckets]
-        self.flats = [FlatBucket(members) for members in self.members]
+        self.flats = [FlatBucket(members, wire) for members in self.members]
         self.homes = {id(p): b for b, members in enumerate(self.members) for p in members}
         self.views = {
             id(p): view
@@ -75,7 +85,8 @@ class Reduction:
         }
         self._names = {id(parameters[n]): n for b in plan.buckets for n in b.parameters}
         self.transport = transport
-        self._share = share
+        self.streams = streams_of(parameters.values(), len(self.members))
+        self._ranks = ranks
         self._pieces = [list(self.flats[x.bucket].pieces(x.offset, x.bytes)) for x in plan.launches]
         self._last = {x.bucket: k for k, x in enumerate(plan.launches)}
         self.reset()
@@ -117,6 +128,8 @@ class Reduction:
         if self.observer:
             self.observer.ready(self._names[key])
         bucket = self.homes[key]
+        for each in self.streams:
+            each.take(bucket)
         self._missing[bucket] -= 1
         return None if self._missing[bucket] else bucket
 
@@ -136,6 +149,8 @@ class Reduction:
             When one is sparse.
         """
         full, flat = [], self.flats[bucket]
+        for each in self.streams:
+            each.before_packing(bucket, [p.grad for p in self.members[bucket]])
         for p, view in zip(self.members[bucket], flat.views):
             gradient = p.grad
             if gradient is None:
@@ -147,7 +162,9 @@ class Reduction:
                 full.append((view, gradient.detach()))
         if full:  # one call for all: most are small, and calls cost more than they copy
             torch._foreach_copy_(*map(list, zip(*full)))
-        flat.scale(self._share)
+        flat.divide(self._ranks)
+        for each in self.streams:
+            each.after_packing(bucket)
         self._is_packed[bucket] = True
 
     def wait_launched(self) -> None:
@@ -187,6 +204,7 @@ class Reduction:
                 f"Bucket {self.plan.buckets[bucket].id!r} was not summed: a rank has left, or has "
                 f"not come within the timeout ({error})."
             ) from error
+        self.flats[bucket].unpack()
         if self.observer:
             self.observer.settled(bucket)
 
@@ -194,6 +212,10 @@ class Reduction:
         """Start every launch whose turn has come and whose bucket is packed."""
         launches = self.plan.launches
         while self._next < len(launches) and self._is_packed[launches[self._next].bucket]:
+            if self.order:
+                self.order.launched()
+            for each in self.streams:
+                each.before_launch(launches[self._next].bucket)
             works = [self.transport.start(piece) for piece in self._pieces[self._next]]
             self._works[launches[self._next].bucket] += works
             if self.observer:

@@ -17,8 +17,11 @@ _PARTS = 3
 #: and one more each.
 _TIMES, _MORE = 4096.0, 1.0
 
-#: What an optimizer has that copies do without: its user's hooks, and its own step.
-_LEFT_OUT = ("step", "_optimizer_step_pre_hooks", "_optimizer_step_post_hooks")
+#: Methods of an optimizer in whose place its run has others.
+OVERRIDDEN = ("step", "zero_grad")
+
+#: What an optimizer has that copies do without: its user's hooks, and its run's methods.
+_LEFT_OUT = (*OVERRIDDEN, "_optimizer_step_pre_hooks", "_optimizer_step_post_hooks")
 
 #: What PyTorch itself keeps in an optimizer, which says nothing of its updates.
 _PRIVATE = (
@@ -87,7 +90,7 @@ class StepOnCopies:
 
 def attributes_of(optimizer: Any) -> dict[str, Any]:
     """Return what an optimizer has besides parameters and their state."""
-    known = {"state", "param_groups", "step"}
+    known = {"state", "param_groups", *OVERRIDDEN}
     return {
         k: v for k, v in vars(optimizer).items() if k not in known and not k.startswith(_PRIVATE)
     }

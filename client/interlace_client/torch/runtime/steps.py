@@ -12,7 +12,7 @@ from torch import nn
 
 from interlace_client.torch.plans import some
 from interlace_client.torch.runtime.arrivals import Arrivals
-from interlace_client.torch.runtime.updates import Pieces, override_step
+from interlace_client.torch.runtime.updates import Pieces, override
 
 _AS_UNDER_THE_BARRIER = (
     "such a step waits for all buckets, as under the barrier. A plan made with the barrier is then "
@@ -62,7 +62,10 @@ class BucketUpdates:
         """Take the place of the optimizers' steps; return what gives it back."""
         removals = []
         for k, optimizer in enumerate(self._optimizers):
-            removals.append(override_step(optimizer, partial(self.step, k)))
+            if type(optimizer).zero_grad is torch.optim.Optimizer.zero_grad:
+                zero_grad = partial(_without_waiting, optimizer.zero_grad)
+                removals.append(override(optimizer, "zero_grad", zero_grad))
+            removals.append(override(optimizer, "step", partial(self.step, k)))
             drain = lambda *_: self._arrivals.drain()
             removals.append(optimizer.register_state_dict_pre_hook(drain).remove)
             removals.append(optimizer.register_load_state_dict_pre_hook(drain).remove)
@@ -116,6 +119,15 @@ class BucketUpdates:
         if sentence not in self._said:
             self._said.add(sentence)
             warnings.warn(sentence, stacklevel=5)
+
+
+def _without_waiting(zero_grad: Callable[..., None], *args: Any, **kwargs: Any) -> None:
+    """Have gradients set to None without asking, for each, whether what is read has arrived."""
+    if all((*args, *kwargs.values())):
+        with torch._C.DisableTorchFunctionSubclass():
+            zero_grad(*args, **kwargs)
+    else:
+        zero_grad(*args, **kwargs)
 
 
 def warn_of_optimizers(

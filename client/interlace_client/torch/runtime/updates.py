@@ -11,7 +11,7 @@ import torch
 from torch import nn
 from torch.optim.optimizer import _global_optimizer_post_hooks, _global_optimizer_pre_hooks
 
-from interlace_client.torch.runtime.separable import StepOnCopies, attributes_of
+from interlace_client.torch.runtime.separable import OVERRIDDEN, StepOnCopies, attributes_of
 
 #: What a step depends on besides parameters and their state: the options (learning rate, ...) of
 #: all groups of an optimizer, and its own attributes.
@@ -142,7 +142,7 @@ def _form(optimizer: torch.optim.Optimizer) -> list[list[int]]:
 def _piece(optimizer: torch.optim.Optimizer, members: Sequence[list[nn.Parameter]]) -> Any:
     """Make an optimizer of the same class, options and state, of some of the parameters."""
     piece = object.__new__(type(optimizer))
-    piece.__dict__.update({k: v for k, v in vars(optimizer).items() if k != "step"})
+    piece.__dict__.update({k: v for k, v in vars(optimizer).items() if k not in OVERRIDDEN})
     piece.param_groups = [
         {**group, "params": params} for group, params in zip(optimizer.param_groups, members)
     ]
@@ -151,20 +151,22 @@ def _piece(optimizer: torch.optim.Optimizer, members: Sequence[list[nn.Parameter
     return piece
 
 
-def override_step(optimizer: torch.optim.Optimizer, step: Callable[..., Any]) -> Callable[[], None]:
-    """Have ``optimizer.step(...)`` call another function; return what undoes it."""
-    before = vars(optimizer).get("step")
+def override(
+    optimizer: torch.optim.Optimizer, name: str, function: Callable[..., Any]
+) -> Callable[[], None]:
+    """Have a method of an optimizer call another function; return what undoes it."""
+    before = vars(optimizer).get(name)
 
     def bound(_: torch.optim.Optimizer, *args: Any, **kwargs: Any) -> Any:
-        return step(*args, **kwargs)
+        return function(*args, **kwargs)
 
     vars(bound).update(getattr(before, "__dict__", {}))  # a scheduler's mark that it counts steps
-    optimizer.step = MethodType(bound, optimizer)
+    setattr(optimizer, name, MethodType(bound, optimizer))
 
     def restore() -> None:
         if before is None:
-            vars(optimizer).pop("step", None)
+            vars(optimizer).pop(name, None)
         else:
-            optimizer.step = before
+            setattr(optimizer, name, before)
 
     return restore

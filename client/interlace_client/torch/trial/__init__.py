@@ -4,10 +4,12 @@
 ``trial``       :class:`Trial`, interleaved steps of all arms on all ranks
 ``schedule``    which arm makes which step, and which of them count
 ``outcome``     what measured steps decide, and how sure
+``window``      how many launches a run should have under way at once
 ==============  ==========================================================
 """
 
 from interlace_client.torch.trial.outcome import ArmTimes, TrialOutcome
 from interlace_client.torch.trial.trial import Trial
+from interlace_client.torch.trial.window import WindowTimes, measure_window
 
-__all__ = ["ArmTimes", "Trial", "TrialOutcome"]
+__all__ = ["ArmTimes", "Trial", "TrialOutcome", "WindowTimes", "measure_window"]

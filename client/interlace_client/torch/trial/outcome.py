@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import combinations_with_replacement
 from math import exp, log
 from statistics import median
+from typing import Any
 
 #: A plan stays where all of its interval is above this gain.
 _LEAST = 1.01
@@ -68,6 +69,25 @@ class TrialOutcome:
     gain_high: float
     promised: float | None
     sentence: str
+
+    def report(self, before_step: int = 0) -> dict[str, Any]:
+        """Write it as ``POST /v1/runs/{id}/trials`` takes it, and Steering.
+
+        ``before_step`` is the first step after it, as the run counts them.
+        """
+        return {
+            "before_step": before_step,
+            "arms": [
+                {"name": arm.name, "is_plan": arm.is_plan, "median_us": arm.median_us}
+                for arm in self.arms
+            ],
+            "kept": self.kept,
+            "promised": self.promised,
+            "gain": self.gain,
+            "gain_low": self.gain_low,
+            "gain_high": self.gain_high,
+            "why": self.sentence,
+        }
 
 
 def decide(arms: Sequence[ArmTimes], promised: float | None = None) -> TrialOutcome:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 _logger = logging.getLogger("interlace_client.torch.trial")
 
-#: Launches of the plan that may be under way at once, in one of its arms (gloo).
+#: Launches that may be under way at once where the run has one at a time (gloo).
 _WINDOW = 4
 
 
@@ -54,13 +54,13 @@ class Trial:
         trial = Trial(model, advice)  # in the place of model.install(advice.plan)
         for batch in loader: ...
 
-    The next steps, ten for each arm, are made by DistributedDataParallel with its default, the
-    same with its best ``bucket_cap_mb`` where that is another one, the plan, and on gloo the plan
-    with four launches under way at once. All train alike: the gradients are the same averages. Then
-    the plan stays if the paired interval of its steps beats the best of DistributedDataParallel by
-    1 %; else that goes on, inside ``model``. While it makes steps a DistributedDataParallel holds
-    buckets as large as the gradients. ``install()``, ``hand_over()`` and ``detach()`` of the run
-    end a trial, without an outcome.
+    The next steps, ten for each arm, are made by DistributedDataParallel with its default, the same
+    with its best ``bucket_cap_mb`` where that is another one, the plan, and on gloo the plan in
+    another window: one launch at a time, or four where that is the run's. All train alike: the
+    gradients are the same averages. Then the plan stays if the paired interval of its steps beats
+    the best of DistributedDataParallel by 1 %; else that goes on, inside ``model``. While it makes
+    steps a DistributedDataParallel holds buckets as large as the gradients. ``install()``,
+    ``hand_over()`` and ``detach()`` of the run end a trial, without an outcome.
 
     Parameters
     ----------
@@ -163,9 +163,10 @@ def _arms(planned: PlannedDDP, advice: PlanAdvice) -> list[TrialArm]:
         cap = advice.tuned_cap_mb
         name = f"DistributedDataParallel with bucket_cap_mb={cap:g}"
         arms.append(TrialArm(name, bucket_cap_mb=cap))
-    arms.append(TrialArm("The plan", plan))
+    windows = [planned.window]
     if planned.has_window:
-        arms[-1] = TrialArm("The plan", plan, 1)
-        name = f"The plan with {_WINDOW} launches at once"
-        arms.append(TrialArm(name, plan, _WINDOW))
+        windows.append(1 if planned.window > 1 else _WINDOW)
+    for window in windows:
+        name = "The plan" if window == 1 else f"The plan with {window} launches at once"
+        arms.append(TrialArm(name, plan, window))
     return arms
