@@ -11,6 +11,8 @@ from solver.limits import MAX_BATCH, MAX_POLICY_LAUNCHES
 MAX_OPS = 1_000_000
 #: Most ops that are collectives.
 MAX_COLLECTIVES = 3_000
+#: The same of a graph that is simulated, as policies' launches are listed; no plan is searched.
+MAX_SIMULATED_COLLECTIVES = 100_000
 #: Most entries of all ``after`` lists.
 MAX_EDGES = 2_000_000
 #: Most ops and edges of a graph whose compute ops are told apart; beyond, they are merged.
@@ -29,7 +31,11 @@ MAX_NAME_CHARACTERS = 512
 # Clusters -------------------------------------------------------------------------------------
 
 #: Most channels besides the network.
-MAX_CHANNELS = 16
+MAX_CHANNELS = 4_096
+#: Most links, most of them that a channel crosses, and the highest class of a channel.
+MAX_LINKS = 4_096
+MAX_PATH_LINKS = 16
+MAX_PRIORITY = 7
 
 # Options of a plan ----------------------------------------------------------------------------
 

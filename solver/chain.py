@@ -7,7 +7,7 @@ from typing import overload
 import numpy as np
 
 from solver.codes import FaultCode
-from solver.costs import ChannelCost
+from solver.costs import ChannelCost, lane_of_op
 from solver.errors import Fault, InvalidGraph
 from solver.graph import ALL_REDUCE, COMPUTE, NETWORK, Graph
 from solver.graph.links import Positions
@@ -177,10 +177,7 @@ def _chain_of(graph: Graph) -> Chain:
             tail = max(tail, path)
         tails[i] = tail
     positions = sorted(graph.collectives, key=lambda i: (starts[i], depths[i], i))
-    of_op = [
-        ChannelCost(op.channel, op.kind, op.fuse_key, op.element_bytes)
-        for op in (graph.ops[i] for i in positions)
-    ]
+    of_op = [lane_of_op(graph.ops[i]) for i in positions]
     lanes = tuple(dict.fromkeys(lane for _, lane in sorted(zip(positions, of_op, strict=True))))
     number = {lane: k for k, lane in enumerate(lanes)}
     nested = any(depths[i] > 1 for i in positions)
@@ -236,6 +233,14 @@ def on_channel(chain: Chain, channel: str) -> tuple[int, ...]:
     """Return the indices of the tensors of one channel, ascending."""
     number = chain.channels.index(channel)
     return tuple(i for i, c in enumerate(chain.channel) if c == number)
+
+
+def by_channel(chain: Chain) -> tuple[tuple[int, ...], ...]:
+    """Return the indices of the tensors of each channel, ascending; O(tensors + lanes)."""
+    found: list[list[int]] = [[] for _ in chain.channels]
+    for tensor, channel in enumerate(chain.channel):
+        found[channel].append(tensor)
+    return tuple(map(tuple, found))
 
 
 def lane_bytes(chain: Chain) -> tuple[int, ...]:

@@ -37,6 +37,7 @@ class FaultCode(Code):
 
     # clusters and costs
     UNKNOWN_CHANNEL = "unknown_channel", "A channel is named that is not there, or carries nothing."
+    UNKNOWN_LINK = "unknown_link", "A link is named that the cluster does not have."
     NOT_MEASURED = "not_measured", "The cost model says nothing of this cluster."
     NOT_ALL_REDUCE = "not_all_reduce", "The algorithm describes the all-reduce alone."
 
@@ -53,6 +54,7 @@ class FaultCode(Code):
     NO_ALL_REDUCE = "no_all_reduce", "The plan holds nothing that the tool could sum."
     NOT_DATA_PARALLEL = "not_data_parallel", "The tool sums whole gradients; the graph shards them."
     NOT_SHARDED = "not_sharded", "The graph is not that of fully sharded data parallelism."
+    NO_FORM = "no_form", "The format has no form for what the plan sends."
     NO_PARAMETER_NAMES = "no_parameter_names", "Tensors do not have the names of parameters."
 
     # files

@@ -5,6 +5,8 @@ The service's own limits stand in ``app/limits.py``.
 
 # Graphs ---------------------------------------------------------------------------------------
 
+#: Most ops that repeats stand for.
+MAX_OPS_UNFOLDED = 10_000_000
 #: Longest duration of one op [us]: a hundred days.
 MAX_DURATION_US = 8.64e12
 #: Largest collective, and all of a graph together [bytes]: an exbibyte.
@@ -45,6 +47,10 @@ MAX_LP_BUCKETS = 250
 
 #: Largest share of the best time found that a plan may take longer, for fewer launches.
 MAX_LAUNCH_TOLERANCE = 0.1
+
+#: Most channels of a graph whose launches are searched together, and whose windows bound its time;
+#: of more, the best of the rules and policies is the plan, and a bound counts fewer channels' work.
+MAX_JOINT_CHANNELS = 64
 
 # Policies -------------------------------------------------------------------------------------
 

@@ -18,6 +18,8 @@ _FIGURES = {
 
 #: Fields of the cluster as a whole, not of one of its networks.
 _WHOLE = ("workers", "compute_slowdown")
+#: Fields that a cost model does not replace.
+_KEPT = {*_WHOLE, "channels", "shares", "links", "path", "priority", "launch_slowdown"}
 
 
 def on(cluster: Any, flags: Json, carrying: set[str]) -> Any:
@@ -55,9 +57,7 @@ def _network(workers: int | None, own: Json, flags: Json) -> Json:
     if model is None:
         return {**own, **flags}
     kept: Json = {} if workers is None else {"workers": model.get("workers") or workers}
-    kept |= {
-        field: value for field, value in own.items() if field in {*_WHOLE, "channels", "shares"}
-    }
+    kept |= {field: value for field, value in own.items() if field in _KEPT}
     return {**kept, **flags}
 
 

@@ -135,6 +135,16 @@ FIELDS: dict[str, RequestField] = {
         most=1000000000.0,
         default="0",
     ),
+    "ClusterBody.launch_slowdown": RequestField(
+        "Factor by which the bytes of its launches take longer while a rank that takes part "
+        "computes",
+        least=1,
+        most=100.0,
+        default="1",
+    ),
+    "ClusterBody.links": RequestField(
+        "What several channels may cross",
+    ),
     "ClusterBody.node_bandwidth_gbps": RequestField(
         "hierarchical: bandwidth between two workers of a node",
         least=1e-06,
@@ -151,6 +161,9 @@ FIELDS: dict[str, RequestField] = {
         least=1,
         most=1000000,
     ),
+    "ClusterBody.path": RequestField(
+        "Links of `cluster.links` that its launches cross",
+    ),
     "ClusterBody.placement": RequestField(
         "",
         choices=(
@@ -160,6 +173,12 @@ FIELDS: dict[str, RequestField] = {
             "cs",
         ),
         default="cs",
+    ),
+    "ClusterBody.priority": RequestField(
+        "Its class on these links",
+        least=0,
+        most=7,
+        default="0",
     ),
     "ClusterBody.reduction_gbps": RequestField(
         "Speed of adding two buffers",
@@ -233,6 +252,7 @@ FIELDS: dict[str, RequestField] = {
             "reduce_scatter",
             "broadcast",
             "all_to_all",
+            "send_recv",
         ),
     ),
     "CostModelRequest.kinds": RequestField(
@@ -243,6 +263,7 @@ FIELDS: dict[str, RequestField] = {
             "reduce_scatter",
             "broadcast",
             "all_to_all",
+            "send_recv",
         ),
     ),
     "CostModelRequest.mixed": RequestField(

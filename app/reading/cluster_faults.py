@@ -7,7 +7,8 @@ from app.reading.wording import brief, pointer
 from app.schemas.clusters import ChannelBody, ClusterBody
 from app.schemas.networks import CostModelBody
 from solver.codes import FaultCode
-from solver.costs import ChannelCost, cost_of
+from solver.costs import ChannelCost, Cluster, cost_of
+from solver.costs.checks import path_faults
 from solver.errors import Fault, InterlaceError
 from solver.graph import ALL_REDUCE, COMPUTE, NETWORK, Op
 from solver.limits import MAX_FAULTS_SOUGHT
@@ -54,6 +55,17 @@ def cluster_faults(body: ClusterBody) -> list[Fault]:
                 "bandwidth_gbps)"
             )
             faults.append(_idle(under, "bandwidth_gbps", beside))
+    for place, channel in body.networks().values():
+        said = pointer(("cluster", *place))
+        what = "Cluster: " + "".join(f"{each}/" for each in place)
+        own = Cluster(
+            1,
+            shares=channel.shares,
+            path=tuple(channel.path),
+            priority=channel.priority,
+            launch_slowdown=channel.launch_slowdown,
+        )
+        faults += path_faults(own, body.links, said, what)
     if NETWORK in body.channels:
         detail = f"Cluster: the channel {NETWORK} is the cluster's own fields."
         faults.append(Fault(f"/cluster/channels/{NETWORK}", FaultCode.EXTRA_FIELD, detail))
@@ -97,7 +109,12 @@ def lane_faults(ops: Sequence[Op], body: ClusterBody) -> list[Fault]:
     used = lanes or {ChannelCost(NETWORK, ALL_REDUCE): None}
     if body.lacks_workers(lane.channel for lane in used):
         faults.append(WORKERS_MISSING)
-    return faults + [fault for lane in used for fault in _cost_faults(body, lane)]
+    cluster, places = body.to_cluster(), body.networks()
+    costed = {NETWORK: cluster, **dict(cluster.channels)}
+    for lane in used:
+        place, channel = places[lane.channel]
+        faults += _cost_faults(lane, costed[lane.channel], place, channel)
+    return faults
 
 
 def _idle(under: str, field: str, beside: str) -> Fault:
@@ -112,16 +129,15 @@ def _beside(channel: ChannelBody) -> str:
     return "beside this cost model"
 
 
-def _cost_faults(body: ClusterBody, lane: ChannelCost) -> list[Fault]:
+def _cost_faults(
+    lane: ChannelCost, network: Cluster, place: tuple[str, ...], body: ChannelBody
+) -> list[Fault]:
     """List what is missing of the cost of one kind of collective on one channel."""
-    place, channel = body.networks()[lane.channel]
-    cluster = body.to_cluster()
     try:
-        own = lane.channel == NETWORK
-        cost_of(cluster if own else dict(cluster.channels)[lane.channel], lane.kind)
+        cost_of(network, lane.kind)
     except InterlaceError as error:
         under = pointer(("cluster", *place))
-        model = f"{under}/cost_model" if channel.cost_model else under
+        model = f"{under}/cost_model" if body.cost_model else under
         return [
             Fault(
                 (under if f.code == FaultCode.NOT_MEASURED else model) + f.pointer,

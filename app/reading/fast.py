@@ -32,6 +32,8 @@ class _FastOp(msgspec.Struct, forbid_unknown_fields=True, gc=False):
     element_bytes: Annotated[int, Meta(ge=1, le=MAX_BYTES)] | UnsetType = UNSET
     fuse_key: _Name | UnsetType | None = UNSET
     cut: bool | UnsetType = UNSET
+    source: _Name | UnsetType | None = UNSET
+    target: _Name | UnsetType | None = UNSET
     slowdown: (
         Annotated[
             dict[_Name, Annotated[float, Meta(ge=1, le=MAX_COMPUTE_SLOWDOWN)]],
@@ -123,14 +125,16 @@ def _ops_of(graph: _Graph) -> list[Op] | None:
         else:
             channel, element = op.channel or NETWORK, op.element_bytes or 1
             key, cut = op.fuse_key or None, op.cut is not False
-            made = Op(op.id, op.kind, None, size, after, channel, None, element, key, cut=cut)
-            ops.append(made)
+            pair = op.source or None, op.target or None
+            ops.append(
+                Op(op.id, op.kind, None, size, after, channel, None, element, key, None, cut, *pair)
+            )
     return ops
 
 
 def _sent(op: _FastOp) -> tuple[object, ...]:
     """Return the fields that a collective alone has."""
-    return op.bytes, op.channel, op.element_bytes, op.fuse_key, op.cut
+    return op.bytes, op.channel, op.element_bytes, op.fuse_key, op.cut, op.source, op.target
 
 
 def _are_plain(ops: list[Op]) -> bool:
@@ -141,6 +145,8 @@ def _are_plain(ops: list[Op]) -> bool:
             op.channel,
             op.stream or "",
             op.fuse_key or "",
+            op.source or "",
+            op.target or "",
             *op.after,
             *(name for name, _ in op.slowdown or ()),
         )

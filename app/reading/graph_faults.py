@@ -32,12 +32,13 @@ _STREAMS = TypeAdapter(Annotated[list[StreamBody], FailFast(), Field(max_length=
 _BUFFERS = TypeAdapter(Annotated[list[BufferBody], FailFast(), Field(max_length=MAX_BUFFERS)])
 
 
-def check_limits(ops: list[Op]) -> Iterator[Fault]:
+def check_limits(ops: list[Op], most_collectives: int = MAX_COLLECTIVES) -> Iterator[Fault]:
     """List the limits on a whole graph that these ops break."""
+    done = "planned" if most_collectives == MAX_COLLECTIVES else "simulated"
     collectives = [op for op in ops if op.kind != COMPUTE]
     limits = [
         (len(ops), MAX_OPS, "ops"),
-        (len(collectives), MAX_COLLECTIVES, "collectives"),
+        (len(collectives), most_collectives, "collectives"),
         (sum(len(op.after) for op in ops), MAX_EDGES, "edges"),
     ]
     for count, most, name in limits:
@@ -45,14 +46,16 @@ def check_limits(ops: list[Op]) -> Iterator[Fault]:
             yield Fault(
                 "/ops",
                 FaultCode.OUT_OF_RANGE,
-                f"Graph: at most {most:,} {name} are planned, got {count:,}.",
+                f"Graph: at most {most:,} {name} are {done}, got {count:,}.",
             )
 
 
-def readable_faults(raw: Any, shape: list[Fault]) -> list[Fault]:
+def readable_faults(
+    raw: Any, shape: list[Fault], most_collectives: int = MAX_COLLECTIVES
+) -> list[Fault]:
     """List what the solver finds in a body that does not fit the schema."""
     bad = {section for fault in shape for section in fault.pointer.split("/")[1:2]}
-    faults, ops = _readable_faults(raw)
+    faults, ops = _readable_faults(raw, most_collectives)
     if isinstance(raw, dict) and "cluster" in raw and "cluster" not in bad:
         cluster = ClusterBody.model_validate(raw["cluster"])
         places = {fault.pointer for fault in shape}
@@ -92,9 +95,10 @@ def checked_graph(
     buffers: Sequence[Buffer] = (),
     free: Sequence[str] = (),
     recorded: RecordedStep | None = None,
+    most_collectives: int = MAX_COLLECTIVES,
 ) -> tuple[Graph | None, list[Fault]]:
     """Build a graph, or list all that is wrong with it."""
-    if broken := [*check_limits(ops), *buffer_limits(ops, buffers, free)]:
+    if broken := [*check_limits(ops, most_collectives), *buffer_limits(ops, buffers, free)]:
         return None, within("graph", broken)
     try:
         return build(name, ops, buffers, free, recorded), []
@@ -102,7 +106,9 @@ def checked_graph(
         return None, within("graph", error.faults)
 
 
-def _readable_faults(raw: Any) -> tuple[list[Fault], list[Op]]:
+def _readable_faults(
+    raw: Any, most_collectives: int = MAX_COLLECTIVES
+) -> tuple[list[Fault], list[Op]]:
     """List what the solver finds in the ops as far as they can be read, and return these.
 
     What cannot be read has a harmless value in its place; ids that cannot be read might be those
@@ -133,7 +139,9 @@ def _readable_faults(raw: Any) -> tuple[list[Fault], list[Op]]:
         unsure |= {FaultCode.UNKNOWN_CHANNEL}
     faults = [
         _moved(fault, kept)
-        for fault in checked_graph("", ops, *_readable_beside(raw["graph"]))[1]
+        for fault in checked_graph(
+            "", ops, *_readable_beside(raw["graph"]), most_collectives=most_collectives
+        )[1]
         if fault.code not in unsure
     ]
     return faults, ops
@@ -143,6 +151,9 @@ def _readable_op(known: dict[str, Any], name: str, after: tuple[str, ...]) -> Op
     """Return an op with what can be read of it; no time, which nobody looks at here."""
     kind, size, channel = kind_of(known), known.get("bytes"), known.get("channel")
     element, key = known.get("element_bytes"), known.get("fuse_key")
+    source, target = known.get("source"), known.get("target")
+    if kind == COMPUTE or not _is_name(source) or not _is_name(target):
+        source = target = None
     if not _is_size(element) or not _is_size(size):
         element = 1
     stream = known.get("stream") if kind == COMPUTE else None
@@ -158,6 +169,8 @@ def _readable_op(known: dict[str, Any], name: str, after: tuple[str, ...]) -> Op
         element,
         key if _is_name(key) else None,
         _readable_slowdown(slowdown) if isinstance(slowdown, dict) else None,
+        source=source,
+        target=target,
     )
 
 

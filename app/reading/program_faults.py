@@ -189,15 +189,21 @@ def _policy_faults(
 
 
 def _cluster_faults(ops: Sequence[Op], request: ClusterRequest) -> Iterator[Fault]:
-    """List slowdowns and shared cards, which programs are simulated without."""
+    """List slowdowns, shared cards and links, which programs are simulated without."""
     if request.cluster.compute_slowdown != 1:
         detail = f"Cluster: compute_slowdown does not count where {_WHY}; leave it out."
         yield Fault("/cluster/compute_slowdown", FaultCode.EXTRA_FIELD, detail)
     for name, (place, channel) in request.cluster.networks().items():
-        if channel.shares is not None:
-            under = "".join(f"/{step}" for step in ("cluster", *place))
-            detail = f"Channel {name!r}: shares does not count where {_WHY}; leave it out."
-            yield Fault(f"{under}/shares", FaultCode.EXTRA_FIELD, detail)
+        under = "".join(f"/{step}" for step in ("cluster", *place))
+        given = {
+            "shares": channel.shares is not None,
+            "path": channel.path,
+            "launch_slowdown": channel.launch_slowdown > 1,
+        }
+        for field, is_given in given.items():
+            if is_given:
+                detail = f"Channel {name!r}: {field} does not count where {_WHY}; leave it out."
+                yield Fault(f"{under}/{field}", FaultCode.EXTRA_FIELD, detail)
     stating = [i for i, op in enumerate(ops) if op.slowdown]
     for i in stating[:100]:
         detail = f"Op {ops[i].id!r}: slowdown does not count where {_WHY}; leave it out."

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from app.errors import InvalidRequest
-from app.limits import MAX_MISFIT_VALUES, MAX_OPS
+from app.limits import MAX_COLLECTIVES, MAX_MISFIT_VALUES, MAX_OPS
 from app.reading.cluster_faults import (
     WORKERS_MISSING,
     cluster_faults,
@@ -167,8 +167,11 @@ def _checked_placements(
     return graph, request
 
 
-def _built(body: GraphBody, ops: list[Op]) -> tuple[Graph | None, list[Fault]]:
-    return checked_graph(body.name, ops, body.buffers_of(), body.free(), body.recorded_of())
+def _built(
+    body: GraphBody, ops: list[Op], most_collectives: int = MAX_COLLECTIVES
+) -> tuple[Graph | None, list[Fault]]:
+    parts = body.buffers_of(), body.free(), body.recorded_of()
+    return checked_graph(body.name, ops, *parts, most_collectives)
 
 
 def _refuse_long(body: bytes | bytearray) -> None:
@@ -216,7 +219,11 @@ def _refuse_misfit(raw: Any, model: type[Request]) -> None:
     shape: list[Fault] = shape_faults(raw, model)
     if shape:
         raise InvalidRequest(
-            [*shape, *readable_faults(raw, shape), *readable_step_faults(raw, shape)]
+            [
+                *shape,
+                *readable_faults(raw, shape, model.most_collectives),
+                *readable_step_faults(raw, shape),
+            ]
         )
 
 
@@ -228,7 +235,7 @@ def _checked(
     if ops is not None:
         assert request.graph is not None, "the ops are those of a graph"
         if graph is None:
-            graph, faults = _built(request.graph, ops)
+            graph, faults = _built(request.graph, ops, request.most_collectives)
         faults += order_faults(request.graph, ops, request)
         if request.has_barrier and len(ops) == MAX_OPS:
             detail = f"Graph: at most {MAX_OPS - 1:,} ops are planned with a barrier."

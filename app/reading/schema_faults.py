@@ -7,7 +7,7 @@ of too many fields are narrowed before, and the ops are looked at until enough f
 from collections.abc import Callable, Collection, Iterator
 from copy import copy
 from functools import cache, partial
-from typing import Annotated, Any, NamedTuple, TypeVar
+from typing import Annotated, Any, NamedTuple, TypeGuard, TypeVar
 
 from pydantic import FailFast, TypeAdapter, ValidationError
 
@@ -24,6 +24,7 @@ from app.limits import (
 from app.reading.wording import faults_of, pointer
 from app.schemas.base import RequestModel
 from app.schemas.building import when_built
+from app.schemas.clusters import ChannelBody
 from app.schemas.graphs import OpBody
 from app.schemas.profiled_steps import ProfiledOpBody
 from solver.codes import FaultCode
@@ -268,16 +269,40 @@ def _narrow_channels(
     channels = cluster.get("channels")
     if not isinstance(channels, dict):
         return cluster
-    if _is_wide(channels):
+    if len(channels) > MAX_CHANNELS:
         count = f"{len(channels):,} fields"
-        detail = f"Cluster: channels must be at most {MAX_CHANNELS} fields, got {count}."
+        detail = f"Cluster: channels must be at most {MAX_CHANNELS:,} fields, got {count}."
         faults.append(Fault("/cluster/channels", FaultCode.OUT_OF_RANGE, detail))
         channels = {}
     seen = {}
+    if len(channels) > MAX_OBJECT_FIELDS:
+        channels = _first_misfits(channels, faults)
     for name, channel in channels.items():
         place = ("cluster", "channels", name)
         seen[name] = _narrow_tables(_narrow(channel, place, faults, fields), place, faults)
     return {**cluster, "channels": seen}
+
+
+def _first_misfits(channels: dict[str, Any], faults: list[Fault]) -> dict[str, Any]:
+    """Keep the first of many channels that do not fit, whose faults are listed."""
+    misfits = [name for name, channel in channels.items() if not _is_channel(channel)]
+    if len(misfits) > MAX_OBJECT_FIELDS:
+        detail = (
+            f"Cluster: {len(misfits):,} channels do not fit; the faults of the first "
+            f"{MAX_OBJECT_FIELDS} are listed."
+        )
+        faults.append(Fault("/cluster/channels", FaultCode.TOO_MANY_FAULTS, detail))
+    return {name: channels[name] for name in misfits[:MAX_OBJECT_FIELDS]}
+
+
+def _is_channel(channel: Any) -> bool:
+    if _is_wide(channel):
+        return False
+    try:
+        ChannelBody.model_validate(channel)
+    except ValidationError:
+        return False
+    return True
 
 
 def _narrow_tables(channel: Any, place: Place, faults: list[Fault]) -> Any:
@@ -306,10 +331,10 @@ def _narrow(value: Any, place: Place, faults: list[Fault], fields: Fields) -> An
 
 def _narrow_slowdown(op: Any, place: Place, faults: list[Fault]) -> Any:
     slowdown = op.get("slowdown") if isinstance(op, dict) else None
-    if not isinstance(slowdown, dict) or not _is_wide(slowdown):
+    if not _states_too_many(slowdown):
         return op
     detail = (
-        f"Op {shown(op.get('id'))}: slowdown must be at most {MAX_CHANNELS + 1} fields, got "
+        f"Op {shown(op.get('id'))}: slowdown must be at most {MAX_CHANNELS + 1:,} fields, got "
         f"{len(slowdown):,} fields."
     )
     faults.append(Fault(pointer((*place, "slowdown")), FaultCode.OUT_OF_RANGE, detail))
@@ -317,7 +342,11 @@ def _narrow_slowdown(op: Any, place: Place, faults: list[Fault]) -> Any:
 
 
 def _is_wide_op(op: Any) -> bool:
-    return _is_wide(op) or (isinstance(op, dict) and _is_wide(op.get("slowdown")))
+    return _is_wide(op) or (isinstance(op, dict) and _states_too_many(op.get("slowdown")))
+
+
+def _states_too_many(slowdown: Any) -> TypeGuard[dict[str, Any]]:
+    return isinstance(slowdown, dict) and len(slowdown) > MAX_CHANNELS + 1
 
 
 def _is_wide(value: Any) -> bool:

@@ -14,6 +14,7 @@ from app.limits import (
     MAX_DLC_LINES,
     MAX_MISFIT_VALUES,
     MAX_NAME_CHARACTERS,
+    MAX_SIMULATED_COLLECTIVES,
     MAX_TRACE_LINES,
     MAX_UNPACKED_BYTES,
 )
@@ -262,7 +263,7 @@ def _content_faults(files: Sequence[bytes], counted: Counted) -> Iterator[Fault]
 
 def _graph_faults(graph: Graph) -> Iterator[Fault]:
     """List what no request could name, and the limits that are broken."""
-    yield from check_limits(list(graph.ops))
+    yield from check_limits(list(graph.ops), MAX_SIMULATED_COLLECTIVES)
     shared = {graph.name, *(n or "" for op in graph.ops for n in (op.channel, op.stream))}
     shared.update(op.fuse_key or "" for op in graph.ops)
     is_plain = re.compile(PLAIN).fullmatch

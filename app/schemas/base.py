@@ -26,6 +26,11 @@ def is_unknown(value: Any) -> bool:
     return value is None
 
 
+def is_one(value: float) -> bool:
+    """Tell whether a factor that changes nothing is left out of what is written."""
+    return value == 1
+
+
 @dataclass(frozen=True)
 class OneOf:
     """A string that must be one of these names."""

@@ -5,17 +5,23 @@ the same kind that was stored before, or fitted to measurements.
 """
 
 from collections.abc import Iterable, Mapping
+from operator import not_
 from typing import Annotated, Any, Self
 
-from pydantic import Field, GetCoreSchemaHandler
+from pydantic import FailFast, Field, GetCoreSchemaHandler
 from pydantic_core import CoreSchema, core_schema
 
-from app.limits import MAX_CHANNELS
-from app.schemas.base import Name
+from app.limits import MAX_CHANNELS, MAX_LINKS, MAX_PATH_LINKS, MAX_PRIORITY
+from app.schemas.base import Name, RequestModel, is_one
 from app.schemas.networks import CostModelBody, NetworkBody, Workers
 from solver.costs import Cluster
 from solver.graph import NETWORK
-from solver.limits import MAX_COMPUTE_SLOWDOWN, MAX_WORKERS
+from solver.limits import (
+    MAX_BANDWIDTH_GBPS,
+    MAX_COMPUTE_SLOWDOWN,
+    MAX_WORKERS,
+    MIN_BANDWIDTH_GBPS,
+)
 
 
 def _model_in(value: Any) -> Any:
@@ -39,6 +45,19 @@ class _IdOrModel:
             model,
             json_schema_input_schema=core_schema.union_schema([model, core_schema.str_schema()]),
         )
+
+
+class LinkBody(RequestModel):
+    """A link: a network card, a port, an uplink."""
+
+    capacity_gbps: Annotated[
+        float,
+        Field(
+            ge=MIN_BANDWIDTH_GBPS,
+            le=MAX_BANDWIDTH_GBPS,
+            description="What it carries at most [Gbit/s], one direction.",
+        ),
+    ]
 
 
 class ChannelBody(NetworkBody):
@@ -70,10 +89,50 @@ class ChannelBody(NetworkBody):
             "for a card of its own."
         ),
     ] = None
+    path: Annotated[
+        list[Name],
+        FailFast(),
+        Field(
+            max_length=MAX_PATH_LINKS,
+            exclude_if=not_,
+            description="Links of `cluster.links` that its launches cross. Launches of several "
+            "channels that cross a link at once share it max-min fairly, each at most as fast as "
+            "its own cost says; start-ups are not shared. Not beside `shares`.",
+        ),
+    ] = Field(default=[])
+    priority: Annotated[
+        int,
+        Field(
+            ge=0,
+            le=MAX_PRIORITY,
+            exclude_if=not_,
+            description="Its class on these links: higher ones are served first, lower ones share "
+            "what is left.",
+        ),
+    ] = 0
+
+    launch_slowdown: Annotated[
+        float,
+        Field(
+            ge=1,
+            le=MAX_COMPUTE_SLOWDOWN,
+            exclude_if=is_one,
+            description="Factor by which the bytes of its launches take longer while a rank that "
+            "takes part computes: one whose compute comes directly before or after a collective on "
+            "it. Ranks are what stands before the stroke in `rank/stream`; without one all is one "
+            "rank.",
+        ),
+    ] = 1
 
     def on(self, workers: int) -> dict[str, Any]:
         """Return the fields of the solver's cluster, without channels."""
-        own = {"workers": self.workers or workers, "shares": self.shares}
+        own = {
+            "workers": self.workers or workers,
+            "shares": self.shares,
+            "path": tuple(self.path),
+            "priority": self.priority,
+            "launch_slowdown": self.launch_slowdown,
+        }
         model = self.cost_model
         if model is None:
             return {**self.cluster_fields(), **own}
@@ -133,6 +192,14 @@ class ClusterBody(ChannelBody):
             "one that the cluster's own fields describe.",
         ),
     ] = Field(default={})
+    links: Annotated[
+        dict[Name, LinkBody],
+        Field(
+            max_length=MAX_LINKS,
+            exclude_if=not_,
+            description="What several channels may cross: network cards, ports, uplinks.",
+        ),
+    ] = Field(default={})
 
     def to_cluster(self) -> Cluster:
         """Return the cluster as the solver knows it."""
@@ -141,7 +208,10 @@ class ClusterBody(ChannelBody):
             for name, channel in sorted(self.channels.items())
         )
         return Cluster(
-            **self.on(self.workers), channels=channels, compute_slowdown=self.compute_slowdown
+            **self.on(self.workers),
+            channels=channels,
+            compute_slowdown=self.compute_slowdown,
+            links=tuple((name, link.capacity_gbps) for name, link in sorted(self.links.items())),
         )
 
     def lacks_workers(self, used: Iterable[str]) -> bool:

@@ -59,6 +59,8 @@ class CostWarning(AnswerModel):
         "units_in_doubt",
         "compute_slowed",
         "card_shared",
+        "links_shared",
+        "launches_slowed",
         "search_not_compiled",
         "search_cut_short",
         "not_searched",

@@ -1,7 +1,7 @@
 """Graphs: as they are posted, stored and listed."""
 
 from operator import not_
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import FailFast, Field
 
@@ -9,6 +9,7 @@ from app.limits import (
     JOB_TIME_LIMIT_S,
     MAX_BUFFERS,
     MAX_CHANNELS,
+    MAX_COLLECTIVES,
     MAX_NAME_CHARACTERS,
     MAX_OPS,
     MAX_READS,
@@ -64,11 +65,13 @@ class ComputeOp(RequestModel):
     ] = None
 
 
-CollectiveKind = Literal["all_reduce", "all_gather", "reduce_scatter", "broadcast", "all_to_all"]
+CollectiveKind = Literal[
+    "all_reduce", "all_gather", "reduce_scatter", "broadcast", "all_to_all", "send_recv"
+]
 
 
 class CollectiveOp(RequestModel):
-    """An op in which all workers take part: a gradient to sum, a shard to gather."""
+    """An op in which all workers take part: a gradient to sum, a shard to gather; or a send."""
 
     id: Id
     kind: CollectiveKind
@@ -78,7 +81,7 @@ class CollectiveOp(RequestModel):
             ge=1,
             le=MAX_BYTES,
             description="Size of the whole tensor, not of a worker's share of it; for an "
-            "all-to-all all that one worker holds.",
+            "all-to-all all that one worker holds, for a send what it moves.",
         ),
     ]
     after: After = Field(default=[])
@@ -109,6 +112,16 @@ class CollectiveOp(RequestModel):
             "compiled graph."
         ),
     ] = True
+    source: Annotated[
+        Name | None,
+        Field(
+            description="Of a `send_recv`: any name for the rank that sends; null, and `target` as "
+            "well, for the ranks of its channel. Sends of different pairs are never one launch."
+        ),
+    ] = None
+    target: Annotated[
+        Name | None, Field(description="Of a `send_recv`: the rank that receives.")
+    ] = None
 
 
 OpBody = Annotated[ComputeOp | CollectiveOp, Field(discriminator="kind")]
@@ -273,6 +286,8 @@ class GraphBody(RequestModel):
                 element_bytes=op.element_bytes,
                 fuse_key=op.fuse_key,
                 cut=op.cut,
+                source=op.source,
+                target=op.target,
             )
             for op in self.ops
         ]
@@ -287,6 +302,9 @@ class GraphRequest(RequestModel):
     """A request about a graph, or the id of one."""
 
     model_config = RequestModel.model_config | {"json_schema_extra": _or_id}
+
+    #: Most collectives of its graph.
+    most_collectives: ClassVar[int] = MAX_COLLECTIVES
 
     graph: GraphBody | None = None
     graph_id: Annotated[

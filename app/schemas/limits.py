@@ -15,6 +15,9 @@ class GraphLimits(BaseModel):
     collectives: Annotated[int, Field(description="Ops that are collectives.")] = (
         limits.MAX_COLLECTIVES
     )
+    simulated_collectives: Annotated[
+        int, Field(description="The same where the graph is simulated, not planned.")
+    ] = limits.MAX_SIMULATED_COLLECTIVES
     edges: Annotated[int, Field(description="Entries of all `after` lists.")] = limits.MAX_EDGES
     bytes: Annotated[int, Field(description="Bytes of all collectives together.")] = (
         solver_limits.MAX_BYTES
@@ -46,6 +49,13 @@ class ClusterLimits(BaseModel):
     workers: Annotated[int, Field(description="Workers.")] = solver_limits.MAX_WORKERS
     channels: Annotated[int, Field(description="Channels besides the network.")] = (
         limits.MAX_CHANNELS
+    )
+    links: Annotated[int, Field(description="Links that channels may cross.")] = limits.MAX_LINKS
+    path_links: Annotated[int, Field(description="Links of a channel's path.")] = (
+        limits.MAX_PATH_LINKS
+    )
+    priority: Annotated[int, Field(description="Class of a channel on its links.")] = (
+        limits.MAX_PRIORITY
     )
     table_points: Annotated[int, Field(description="Points of a table.")] = (
         solver_limits.MAX_TABLE_SIZES

@@ -55,7 +55,7 @@ Table = Annotated[list[Point], Field(max_length=MAX_TABLE_SIZES)]
 
 
 #: The kinds of collective whose measured points stand in ``tables``; the others' in ``table``.
-OtherKind = Literal["all_gather", "reduce_scatter", "broadcast", "all_to_all"]
+OtherKind = Literal["all_gather", "reduce_scatter", "broadcast", "all_to_all", "send_recv"]
 
 
 #: What only a cost model can be: it takes figures that nobody knows by heart.

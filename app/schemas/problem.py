@@ -75,6 +75,8 @@ def _op_json(op: Op) -> dict[str, Any]:
             own["fuse_key"] = op.fuse_key
         if not op.cut:
             own["cut"] = False
+        if op.source is not None:
+            own |= {"source": op.source, "target": op.target}
     return {"id": op.id, "kind": op.kind, **own, "after": list(op.after)}
 
 
@@ -92,9 +94,12 @@ def _op_text(op: Op) -> str:
     cut = "" if op.cut else '"cut":false,'
     element = "" if op.element_bytes == 1 else f'"element_bytes":{op.element_bytes},'
     key = "" if op.fuse_key is None else f'"fuse_key":{_quoted(op.fuse_key)},'
+    pair = ""
+    if op.source is not None and op.target is not None:
+        pair = f',"source":{_quoted(op.source)},"target":{_quoted(op.target)}'
     return (
         f'{{"after":[{after}],"bytes":{op.bytes},{channel}{cut}{element}{key}"id":{name},'
-        f'"kind":"{op.kind}"}}'
+        f'"kind":"{op.kind}"{pair}}}'
     )
 
 

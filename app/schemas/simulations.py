@@ -1,10 +1,10 @@
 """Simulations: the request body of ``POST /v1/simulations``, and the answer. Unknown is null."""
 
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from pydantic import Field
 
-from app.limits import MAX_BASELINES, MAX_BINS, MAX_SEED
+from app.limits import MAX_BASELINES, MAX_BINS, MAX_SEED, MAX_SIMULATED_COLLECTIVES
 from app.schemas.base import AnswerModel, RequestModel, is_unknown
 from app.schemas.believed import Believed, BelievingRequest
 from app.schemas.changes import ChangeBody, Changes
@@ -56,6 +56,8 @@ class JitterBody(RequestModel):
 
 class SimulationRequest(BelievingRequest):
     """A training iteration on a cluster, under a policy or an explicit plan."""
+
+    most_collectives: ClassVar[int] = MAX_SIMULATED_COLLECTIVES
 
     graph: GraphBody
     policy: Annotated[

@@ -12,7 +12,17 @@ from solver.prediction.scaling import ScalingOptions
 Json = dict[str, Any]
 
 #: What a cluster has on top of its cost model, and what was measured.
-_BESIDE = ("workers", "shares", "extrapolate", "channels", "compute_slowdown")
+_BESIDE = (
+    "workers",
+    "shares",
+    "path",
+    "priority",
+    "launch_slowdown",
+    "links",
+    "extrapolate",
+    "channels",
+    "compute_slowdown",
+)
 _MEASURED = ("measured_workers", "measured_gbps")
 
 #: Fields of options that a request has elsewhere, or in another form, or not at all.
@@ -38,6 +48,10 @@ def _network_json(cluster: Cluster) -> Json:
         for name, default in _DEFAULTS.items()
         if name not in {"channels", "cost_error", *_MEASURED} and getattr(cluster, name) != default
     }
+    if "links" in given:
+        given["links"] = {name: {"capacity_gbps": gbps} for name, gbps in cluster.links}
+    if "path" in given:
+        given["path"] = list(cluster.path)
     for name in ("tables", "piecewise"):
         if name in given:
             given[name] = _plain(given[name])

@@ -6,7 +6,16 @@ from app.schemas.plans import PlanAnswer, PlanRequest, PlanRequestOut, WhatIf
 from app.schemas.problem import CheckedRequest, graph_sha256, ops_json
 from app.schemas.schedules import Schedule
 from app.services.graphs import is_large
-from app.services.warnings import chunks_of, launched, search_of, slowed_of, units_of, warnings_of
+from app.services.warnings import (
+    channels_of,
+    chunks_of,
+    launched,
+    search_of,
+    slowed_of,
+    units_of,
+    warnings_of,
+)
+from solver.chain import chain_of
 from solver.evidence.headline import ComparedPlan, Headline
 from solver.planning.result import Plan
 from solver.prediction.osf import Osf
@@ -45,6 +54,7 @@ def plan_answer(
         osf=osf,
         warnings=units_of(graph)
         + search_of(_cuts(plan, changed, gains))
+        + channels_of(chain_of(plan.graph))
         + slowed_of(graph, request.cluster)
         + chunks_of(request.what_if)
         + warnings_of(request.cluster, launched(plan.buckets, plan.parts)),

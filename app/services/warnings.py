@@ -8,11 +8,12 @@ from app.schemas.clusters import ChannelBody, ClusterBody
 from app.schemas.explanations import CostWarning
 from app.schemas.networks import CostModelBody
 from app.schemas.schedules import BucketOut
+from solver.chain import Chain
 from solver.costs import TABLE, ChannelCost
 from solver.fusion.general.annealing.problem import IS_COMPILED
 from solver.graph import ALL_REDUCE, COMPUTE, Graph, Op
 from solver.graph.durations import in_doubt
-from solver.limits import MAX_BYTES
+from solver.limits import MAX_BYTES, MAX_JOINT_CHANNELS
 from solver.planning.result import Bucket, Part
 from solver.simulation.chunking import assumption
 
@@ -105,7 +106,7 @@ def slowed_of(graph: Graph, cluster: ClusterBody) -> list[CostWarning]:
 
 
 def _shared_of(graph: Graph, cluster: ClusterBody) -> Iterator[CostWarning]:
-    """Name the channels in use that share a network card."""
+    """Name the channels in use that share a network card, and count those that cross links."""
     used = dict.fromkeys(graph.ops[i].channel for i in graph.collectives)
     cards: dict[str, list[tuple[str, tuple[str, ...]]]] = {}
     for name, (place, channel) in cluster.networks().items():
@@ -120,6 +121,24 @@ def _shared_of(graph: Graph, cluster: ClusterBody) -> Iterator[CostWarning]:
             )
             where = pointer(("cluster", *channels[0][1], "shares"))
             yield CostWarning(pointer=where, code="card_shared", detail=detail)
+    slowed = [name for name, (_, each) in cluster.networks().items() if each.launch_slowdown > 1]
+    if some := [name for name in slowed if name in used]:
+        names = f"{len(some):,} channels" if len(some) > 1 else f"channel {brief(some[0])!r}"
+        detail = (
+            f"All times are simulated with the launches of {names} taking longer beside compute; "
+            "ideal_us, slots and osf are for launches that always take as long, and are not given."
+        )
+        where = pointer(("cluster", *cluster.networks()[some[0]][0], "launch_slowdown"))
+        yield CostWarning(pointer=where, code="launches_slowed", detail=detail)
+    crossing = [name for name, (_, each) in cluster.networks().items() if each.path]
+    if some := [name for name in crossing if name in used]:
+        names = f"{len(some):,} channels" if len(some) > 1 else f"channel {brief(some[0])!r}"
+        detail = (
+            f"All times are simulated with the launches of {names} crossing links that they may "
+            "share; ideal_us, slots and osf are for launches that always take as long, and are not "
+            "given."
+        )
+        yield CostWarning(pointer="/cluster/links", code="links_shared", detail=detail)
 
 
 def search_of(cuts: Mapping[str, str | None]) -> list[CostWarning]:
@@ -143,6 +162,18 @@ def search_of(cuts: Mapping[str, str | None]) -> list[CostWarning]:
             CostWarning(pointer="/options/fusion", code="search_not_compiled", detail=detail)
         )
     return said
+
+
+def channels_of(chain: Chain) -> list[CostWarning]:
+    """Say of a graph on very many channels that the launches of these were not searched."""
+    if len(chain.channels) <= MAX_JOINT_CHANNELS:
+        return []
+    detail = (
+        f"The graph sends on {len(chain.channels):,} channels; on more than {MAX_JOINT_CHANNELS} "
+        "the plan is the best of the rules and policies, its launches are not improved further, "
+        "and the lower bound counts the work of fewer channels: it holds, but may be lower."
+    )
+    return [CostWarning(pointer="/graph/ops", code="not_searched", detail=detail)]
 
 
 def units_of(graph: Graph, where: str = "/graph") -> list[CostWarning]:

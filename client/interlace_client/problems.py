@@ -196,6 +196,10 @@ class UnknownChannel(Refused):
     """A channel is named that is not there, or carries nothing."""
 
 
+class UnknownLink(Refused):
+    """A link is named that the cluster does not have."""
+
+
 class NotMeasured(Refused):
     """The cost model says nothing of this cluster."""
 
@@ -238,6 +242,10 @@ class NotDataParallel(Refused):
 
 class NotSharded(Refused):
     """The graph is not that of fully sharded data parallelism."""
+
+
+class NoForm(Refused):
+    """The format has no form for what the plan sends."""
 
 
 class NoParameterNames(Refused):
@@ -406,6 +414,7 @@ PROBLEMS: dict[str, type[ProblemError]] = {
     "no_compute": NoCompute,
     "no_collective": NoCollective,
     "unknown_channel": UnknownChannel,
+    "unknown_link": UnknownLink,
     "not_measured": NotMeasured,
     "not_all_reduce": NotAllReduce,
     "not_layered": NotLayered,
@@ -417,6 +426,7 @@ PROBLEMS: dict[str, type[ProblemError]] = {
     "no_all_reduce": NoAllReduce,
     "not_data_parallel": NotDataParallel,
     "not_sharded": NotSharded,
+    "no_form": NoForm,
     "no_parameter_names": NoParameterNames,
     "wrong_format": WrongFormat,
     "unknown_format": UnknownFormat,

@@ -10,7 +10,7 @@ from solver.bounds import chain as one_lane
 from solver.bounds import general
 from solver.bounds.chain import LowerBound
 from solver.bounds.kinds import COMPUTE
-from solver.chain import Chain, on_channel, subchain
+from solver.chain import Chain, by_channel, subchain
 from solver.costs import Cost
 from solver.graph import Graph
 
@@ -25,8 +25,8 @@ def lower_bound(graph: Graph, chain: Chain, costs: Sequence[Cost]) -> LowerBound
     if not chain.is_layered:
         return general.lower_bound(graph, chain, costs)
     bounds = (
-        _of_channel(chain, channel, cost)
-        for channel, cost in zip(chain.channels, costs, strict=True)
+        _of_channel(chain, tensors, cost)
+        for tensors, cost in zip(by_channel(chain), costs, strict=True)
     )
     return max(bounds, key=lambda bound: bound.value)
 
@@ -36,15 +36,13 @@ def sharpened(chain: Chain, costs: Sequence[Cost], bound: LowerBound, time: floa
 
     It is not above that time.
     """
-    for channel, cost in zip(chain.channels, costs, strict=True):
-        tensors = on_channel(chain, channel)
+    for tensors, cost in zip(by_channel(chain), costs, strict=True):
         own = one_lane.tightened(subchain(chain, tensors), cost, bound, time)
         if own is not bound:
             bound = replace(own, members=tuple(tensors[i] for i in own.members))
     return bound
 
 
-def _of_channel(chain: Chain, channel: str, cost: Cost) -> LowerBound:
-    tensors = on_channel(chain, channel)
+def _of_channel(chain: Chain, tensors: Sequence[int], cost: Cost) -> LowerBound:
     bound = one_lane.lower_bound(subchain(chain, tensors), cost)
     return replace(bound, members=tuple(tensors[i] for i in bound.members))

@@ -8,7 +8,7 @@ is a one-machine problem. The same holds before any op: all collectives of one c
 precede it have been carried by then, which raises heads, and in reverse tails.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from functools import reduce
 from operator import or_
@@ -18,10 +18,11 @@ import numpy as np
 from solver.bounds import chain as one_lane
 from solver.bounds.chain import LowerBound, settle, thresholds_of
 from solver.bounds.kinds import PACKING, PATH
-from solver.chain import Chain, lane_bytes, on_channel, subchain
+from solver.chain import Chain, by_channel, lane_bytes, subchain
 from solver.costs import Cost
 from solver.graph import Graph
 from solver.graph.links import Positions
+from solver.limits import MAX_JOINT_CHANNELS
 from solver.units import FloatArray, IntArray
 
 Least = Callable[[IntArray], FloatArray]
@@ -47,8 +48,7 @@ def lower_bound(graph: Graph, chain: Chain, costs: Sequence[Cost]) -> LowerBound
     least = [cost.least(total) for cost, total in zip(costs, lane_bytes(chain), strict=True)]
     head, tail, best = _paths(graph, chain, least)
     raised = replace(chain, release=head, tail=tail, compute_time=best.value)
-    for channel in chain.channels:
-        tensors = on_channel(chain, channel)
+    for tensors in by_channel(chain):
         lanes = sorted({chain.lane[i] for i in tensors})
         for lane in lanes:
             members = [i for i in tensors if chain.lane[i] == lane]
@@ -133,13 +133,17 @@ def _heads(
     """Least start of each op [us]: longest path, and the channels' work that comes before it.
 
     On the reversed graph these are the tails. Where one predecessor comes after all the
-    collectives, or is the last of them, its head has their work.
+    collectives, or is the last of them, its head has their work. Of more than
+    :data:`MAX_JOINT_CHANNELS` channels only the work of those counts that carry a predecessor.
     """
+    channels: Collection[int] = range(len(chain.channels))
+    are_many = len(channels) > MAX_JOINT_CHANNELS
     index = {position: i for i, position in enumerate(chain.positions.tolist())}
     heads = [0.0] * len(weights)
     release = np.zeros(len(chain))
     lanes = np.array(chain.lane)
-    channel = np.array(chain.channel)
+    chain_channel = chain.channel
+    channel = np.array(chain_channel)
     masks: dict[int, int] = {}
     for op in order:
         head, follows = 0.0, False
@@ -151,7 +155,9 @@ def _heads(
         mask = reduce(or_, ways, 0)
         if follows and mask not in ways:
             above = _bits(mask, len(chain))
-            for c in range(len(chain.channels)):
+            if are_many:
+                channels = {chain_channel[index[j]] for j in preds[op] if j in index}
+            for c in channels:
                 some = above[channel[above] == c][-_LATEST:]
                 if len(some) > 1:
                     head = max(head, _packed(release[some], chain.bytes[some], lanes[some], least))

@@ -19,11 +19,13 @@ from solver.costs.functions.measured import MeasuredCost
 from solver.costs.functions.piecewise import Piecewise, PiecewiseCost
 from solver.costs.network import (
     ChannelCost,
+    Crossing,
     Network,
     alike,
     as_network,
     bytes_on,
     cost_error_of,
+    lane_of_op,
     network_of,
 )
 
@@ -40,6 +42,7 @@ __all__ = [
     "Cluster",
     "Cost",
     "CostError",
+    "Crossing",
     "MeasuredCost",
     "Network",
     "Piecewise",
@@ -50,6 +53,7 @@ __all__ = [
     "cost_error_of",
     "cost_of",
     "is_extrapolated",
+    "lane_of_op",
     "network_of",
     "ring",
     "scale",

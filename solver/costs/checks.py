@@ -1,7 +1,7 @@
 """What may be wrong with a cluster, whoever describes it."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from numbers import Integral, Real
 from typing import Any
 
@@ -23,6 +23,7 @@ _Range = tuple[float, float]
 
 _BANDWIDTH: _Range = (MIN_BANDWIDTH_GBPS, MAX_BANDWIDTH_GBPS)
 _TIME: _Range = (0, MAX_STARTUP_US)
+_SLOWDOWN: _Range = (1, MAX_COMPUTE_SLOWDOWN)
 
 #: What each figure may be: ranks, bandwidths [Gbit/s], times [us]. None where one is not said.
 _RANGES: dict[str, tuple[type[Integral] | type[Real], _Range]] = {
@@ -45,12 +46,19 @@ def cluster_faults(cluster: Cluster) -> Iterator[Fault]:
     In the words of whoever reads a cluster as JSON.
     """
     yield from _own_faults(cluster, "", "Cluster: ")
-    slowdown = (Real, (1, MAX_COMPUTE_SLOWDOWN))
-    yield from _figure_faults(
-        "/compute_slowdown", "Cluster: compute_slowdown", cluster.compute_slowdown, *slowdown
-    )
+    stated = "Cluster: compute_slowdown", cluster.compute_slowdown
+    yield from _figure_faults("/compute_slowdown", *stated, Real, _SLOWDOWN)
+    links = dict(cluster.links)
+    for name, capacity in cluster.links:
+        what = f"Cluster: links/{name}/capacity_gbps"
+        yield from _figure_faults(f"/links/{name}/capacity_gbps", what, capacity, Real, _BANDWIDTH)
+    yield from path_faults(cluster, links, "", "Cluster: ")
     for name, channel in cluster.channels:
         under = f"/channels/{name}"
+        yield from path_faults(channel, links, under, f"Cluster: channels/{name}/")
+        if channel.links:
+            detail = f"Cluster: channels/{name}/links is not a known field."
+            yield Fault(f"{under}/links", FaultCode.EXTRA_FIELD, detail)
         yield from _own_faults(channel, under, f"Cluster: channels/{name}/")
         if channel.compute_slowdown != 1:
             detail = f"Cluster: channels/{name}/compute_slowdown is not a known field."
@@ -62,6 +70,8 @@ def _own_faults(cluster: Cluster, under: str, what: str) -> Iterator[Fault]:
         value = getattr(cluster, field)
         if value is not None or field in _NEEDED:
             yield from _figure_faults(f"{under}/{field}", f"{what}{field}", value, *rule)
+    what_slows = f"{what}launch_slowdown", cluster.launch_slowdown
+    yield from _figure_faults(f"{under}/launch_slowdown", *what_slows, Real, _SLOWDOWN)
     for field, known in _NAMES.items():
         name = getattr(cluster, field)
         if not isinstance(name, str):
@@ -86,3 +96,27 @@ def _figure_faults(
         yield Fault(pointer, FaultCode.WRONG_TYPE, must_be(what, rule, value))
     elif not right[0] <= float(value) <= right[1]:
         yield Fault(pointer, FaultCode.OUT_OF_RANGE, must_be(what, ranged(*right), value))
+
+
+def path_faults(channel: Cluster, links: Collection[str], under: str, what: str) -> Iterator[Fault]:
+    """Find links of a path that are unknown or named again, and what does not go with it."""
+    known = f"it has {', '.join(map(repr, links))}" if links else "it has none"
+    for place, name in enumerate(channel.path):
+        pointer = f"{under}/path/{place}"
+        if name not in links:
+            detail = f"{what}path: the cluster has no link {name!r}; {known}."
+            yield Fault(pointer, FaultCode.UNKNOWN_LINK, detail)
+        elif name in channel.path[:place]:
+            detail = f"{what}path names {name!r} twice; a launch crosses a link once."
+            yield Fault(pointer, FaultCode.DUPLICATE_ID, detail)
+    if channel.path and channel.shares is not None:
+        detail = (
+            f"{what}shares does not count beside path, which says what is shared; leave one out."
+        )
+        yield Fault(f"{under}/shares", FaultCode.EXTRA_FIELD, detail)
+    if channel.launch_slowdown != 1 and channel.shares is not None:
+        detail = f"{what}launch_slowdown does not count beside shares; leave one out."
+        yield Fault(f"{under}/launch_slowdown", FaultCode.EXTRA_FIELD, detail)
+    if channel.priority and not channel.path:
+        detail = f"{what}priority does not count without a path; leave it out."
+        yield Fault(f"{under}/priority", FaultCode.EXTRA_FIELD, detail)

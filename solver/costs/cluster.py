@@ -69,6 +69,16 @@ class Cluster:
     shares
         The network card that carries it: channels that name the same one share its bandwidth. None
         for a card of its own.
+    launch_slowdown
+        While a rank that takes part computes, the bytes of its launches take so many times as long,
+        at least 1.
+    links
+        Links by name, and the capacity of each [Gbit/s]; of the cluster, not of its channels.
+    path
+        The links that its launches cross, by name. Launches of several channels that cross a link
+        at once share it max-min fairly, each at most as fast as its own cost says.
+    priority
+        Its class on these links: higher ones are served first.
     cost_error
         How far its costs are from what they were fitted to; None where nobody knows.
     """
@@ -95,6 +105,10 @@ class Cluster:
     extrapolate: bool = False
     compute_slowdown: float = 1.0
     shares: str | None = None
+    launch_slowdown: float = 1.0
+    links: tuple[tuple[str, float], ...] = ()
+    path: tuple[str, ...] = ()
+    priority: int = 0
     cost_error: CostError | None = None
 
 

@@ -2,38 +2,66 @@
 
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
+from math import inf
 from typing import NamedTuple
 
 from solver.codes import FaultCode
 from solver.costs.algorithms import cost_of
 from solver.costs.algorithms.extrapolation import is_extrapolated
+from solver.costs.algorithms.stepwise import ring_effort
 from solver.costs.checks import cluster_faults
 from solver.costs.cluster import Cluster
-from solver.costs.cost import Cost
+from solver.costs.cost import Cost, scale
 from solver.costs.cost_error import CostError, weighted
 from solver.errors import Fault, InvalidCluster
-from solver.graph import NETWORK, Graph
+from solver.graph import NETWORK, Graph, Op
 
 
 class ChannelCost(NamedTuple):
     """What may be fused, at one cost: one kind of collective on one channel, and of one key.
 
-    Elements of different sizes are of different types, so a bucket has elements of one size. The
-    cost depends on channel and kind alone.
+    Elements of different sizes are of different types, so a bucket has elements of one size. Sends
+    are of one pair of ranks. The cost depends on channel and kind alone.
     """
 
     channel: str
     kind: str
     fuse_key: str | None = None
     element_bytes: int = 1
+    pair: tuple[str, str] | None = None
 
     def __str__(self) -> str:
         """Say what differs from what is usual."""
         key = "" if self.fuse_key is None else f" with fuse_key {self.fuse_key!r}"
         size = "" if self.element_bytes == 1 else f" of {self.element_bytes}-byte elements"
-        return f"{self.kind} on {self.channel}{key}{size}"
+        pair = "" if self.pair is None else " from {!r} to {!r}".format(*self.pair)
+        return f"{self.kind} on {self.channel}{pair}{key}{size}"
+
+
+def lane_of_op(op: Op) -> ChannelCost:
+    """Return the lane of a collective."""
+    pair = None if op.source is None or op.target is None else (op.source, op.target)
+    return ChannelCost(op.channel, op.kind, op.fuse_key, op.element_bytes, pair)
+
+
+class Crossing(NamedTuple):
+    """A channel whose launches cross links.
+
+    Attributes
+    ----------
+    channel
+        Its name.
+    path
+        The names of the links.
+    priority
+        Its class: higher ones are served first.
+    """
+
+    channel: str
+    path: tuple[str, ...]
+    priority: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +84,12 @@ class Network:
         Channels and how far their costs are from what they were fitted to, of those that tell.
     scaled
         Channels whose costs were measured with other workers, or at another bandwidth.
+    links
+        Links and the capacity of each [Gbit/s].
+    crossings
+        The channels whose launches cross links.
+    launch_slowdowns
+        Channels whose launches take longer while their ranks compute, and how many times as long.
     """
 
     cost: Callable[[ChannelCost], Cost]
@@ -64,6 +98,31 @@ class Network:
     workers: tuple[tuple[str, int], ...] = ()
     errors: tuple[tuple[str, CostError], ...] = ()
     scaled: tuple[str, ...] = ()
+    links: tuple[tuple[str, float], ...] = ()
+    crossings: tuple[Crossing, ...] = ()
+    launch_slowdowns: tuple[tuple[str, float], ...] = ()
+
+    @property
+    def shares_any(self) -> bool:
+        """Whether the time of a launch depends on what else is under way."""
+        return bool(self.cards or self.crossings or self.launch_slowdowns)
+
+    def passes(self, lane: ChannelCost) -> float:
+        """How often the bytes of a launch cross each link of its path: those of a ring.
+
+        That is how nccl-tests count a bus's bandwidth.
+        """
+        return ring_effort(dict(self.workers).get(lane.channel, 2), lane.kind).passes
+
+    def faster(self, bandwidth: float = 1.0, startup: float = 1.0) -> "Network":
+        """Return a network with so many times the bandwidth, its links' too, and the start-up."""
+        is_free = bandwidth == inf
+        return replace(
+            self,
+            cost=lambda lane: scale(self(lane), bandwidth, startup),
+            links=() if is_free else tuple((name, of * bandwidth) for name, of in self.links),
+            crossings=() if is_free else self.crossings,
+        )
 
     def __call__(self, lane: ChannelCost) -> Cost:
         """Return the cost of a launch in a lane."""
@@ -108,6 +167,17 @@ def network_of(cluster: Cluster) -> Network:
             if channel.cost_error is not None
         ),
         tuple(name for name, channel in channels.items() if is_extrapolated(channel)),
+        cluster.links,
+        tuple(
+            Crossing(name, channel.path, channel.priority)
+            for name, channel in channels.items()
+            if channel.path
+        ),
+        tuple(
+            (name, channel.launch_slowdown)
+            for name, channel in channels.items()
+            if channel.launch_slowdown > 1
+        ),
     )
 
 

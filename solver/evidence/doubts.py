@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from math import inf
 
-from solver.costs import Network, scale
+from solver.costs import Network
 from solver.graph import Graph
 from solver.limits import MAX_DURATION_US
 
@@ -68,7 +68,7 @@ class DoubtedGain:
 def doubted_network(network: Network, doubt: Doubt) -> Network:
     """Return a network whose launches cost what a doubt says."""
     bandwidth, startup = doubt.bandwidth / doubt.launches, doubt.startup * doubt.launches
-    return replace(network, cost=lambda lane: scale(network(lane), bandwidth, startup))
+    return network.faster(bandwidth, startup)
 
 
 def doubted_graph(graph: Graph, doubt: Doubt) -> Graph:

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from glob import escape
 
-from solver.chain import chain_of
 from solver.costs import Network, scale
+from solver.explanation.critical import WAIT
 from solver.explanation.explain import Explanation
 from solver.graph import COMPUTE, Graph
 from solver.simulation.engine import Timeline, iteration_time
@@ -22,8 +22,8 @@ COMPUTE_HALF = "compute_half"
 TENSOR_FREE = "tensor_free"
 OP_HALF = "op_half"
 
-#: How many tensors are tried.
-TENSORS = 3
+#: How many tensors are tried, and how many channels, one simulation each.
+TENSORS, CHANNELS = 3, 17
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,9 @@ def sensitivities(
     """Simulate the iteration with one thing cheaper at a time.
 
     Up to :data:`TENSORS` tensors are tried: most exposed first, then largest, then by position; and
-    the longest compute op on the critical path, the first of equals, if there is one.
+    the longest compute op on the critical path, the first of equals, if there is one. Of more than
+    :data:`CHANNELS` channels those are tried on which the critical path is longest, then those that
+    carry longest.
 
     Parameters
     ----------
@@ -76,11 +78,11 @@ def sensitivities(
 
     Notes
     -----
-    Nine simulations at most, and one for each of several channels.
+    Nine simulations at most, and one for each channel that is tried, of several.
     """
 
     def cost(name: str, bandwidth: float, startup: float) -> Sensitivity:
-        other = replace(network, cost=lambda lane: scale(network(lane), bandwidth, startup))
+        other = network.faster(bandwidth, startup)
         return compared(name, iteration_time(graph, other, rerun(graph)))
 
     def channel_double(channel: str) -> Sensitivity:
@@ -104,8 +106,7 @@ def sensitivities(
     def every() -> Iterator[Sensitivity]:
         yield cost(BANDWIDTH_DOUBLE, 2.0, 1.0)
         yield cost(BANDWIDTH_FREE, math.inf, 1.0)
-        channels = chain_of(graph).channels
-        yield from map(channel_double, channels if len(channels) > 1 else ())
+        yield from map(channel_double, _tried(explanation))
         yield cost(STARTUP_HALF, 1.0, 0.5)
         yield cost(STARTUP_FREE, 1.0, 0.0)
         yield change(COMPUTE_HALF, None, Change("*", duration_factor=0.5))
@@ -118,3 +119,17 @@ def sensitivities(
             yield change(OP_HALF, op, Change(escape(op), duration_factor=0.5))
 
     return tuple(every())
+
+
+def _tried(explanation: Explanation) -> list[str]:
+    """List the channels of which each is tried at twice its bandwidth, in their order."""
+    channels = [each.channel for each in explanation.channels]
+    if len(channels) <= CHANNELS:
+        return channels if len(channels) > 1 else []
+    critical = dict.fromkeys(channels, 0.0)
+    for step in explanation.critical_path:
+        if step.kind != WAIT and step.channel is not None:
+            critical[step.channel] += step.end_us - step.start_us
+    weight = {each.channel: (critical[each.channel], each.busy_us) for each in explanation.channels}
+    heaviest = set(sorted(channels, key=weight.__getitem__, reverse=True)[:CHANNELS])
+    return [channel for channel in channels if channel in heaviest]

@@ -11,10 +11,12 @@ from heapq import heappop, heappush
 from typing import Any
 
 from solver.chain import chain_of
+from solver.codes import FaultCode
 from solver.costs import Network
+from solver.errors import Fault, InvalidPlan
 from solver.exports.explicit_plan import ExplicitPlan, Export, replay_plan
 from solver.exports.network_file import Dimensions, dimensions_of
-from solver.graph import ALL_GATHER, COMPUTE, NETWORK, Graph, Op, build
+from solver.graph import ALL_GATHER, COMPUTE, NETWORK, SEND_RECV, Graph, Op, build
 from solver.limits import MAX_EXPORTED_FILES
 from solver.policies.wfbp import wfbp
 from solver.simulation.contention import contention_of, without_slowdowns
@@ -50,8 +52,10 @@ def export(graph: Graph, network: Network, plan: ExplicitPlan) -> Export:
     Raises
     ------
     InvalidPlan
-        When the plan does not send the graph's collectives.
+        When the plan does not send the graph's collectives, or the graph has sends from one rank
+        to another: the files of all ranks are alike.
     """
+    _refuse_sends(graph)
     _, timeline = replay_plan(graph, network, plan)
     parts = graph_of_parts(graph, plan, timeline)
     again = simulate(parts, Network(network.cost), wfbp)
@@ -191,6 +195,17 @@ def _take_turns(parts: Graph, timeline: Timeline, number: Mapping[int, int]) -> 
             missing[j] -= 1
         released = [j for j in parts.succs[done] if not missing[j]]
     return now
+
+
+def _refuse_sends(graph: Graph) -> None:
+    """Refuse a graph of which one rank does what another does not."""
+    sends = [op.id for op in (graph.ops[i] for i in graph.collectives) if op.kind == SEND_RECV]
+    if sends:
+        detail = (
+            f"{len(sends)} of {len(graph.collectives)} collectives are {SEND_RECV}, the first is "
+            f"{sends[0]!r}: the files of all ranks are alike, so none of them sends to another."
+        )
+        raise InvalidPlan([Fault("/format", FaultCode.NO_FORM, detail)])
 
 
 def _messages(

@@ -10,7 +10,7 @@ every machine.
 from collections.abc import Sequence
 
 from solver.buckets import Launch
-from solver.chain import Chain, on_channel, subchain
+from solver.chain import Chain, by_channel, subchain
 from solver.codes import FaultCode
 from solver.costs import Cost
 from solver.errors import Fault
@@ -95,7 +95,7 @@ def _count(lists: ChannelLaunches) -> int:
 
 def _have_equal_tails(chain: Chain) -> bool:
     """Tell whether the same compute follows all tensors of each channel."""
-    return all(has_equal_tails(subchain(chain, on_channel(chain, c))) for c in chain.channels)
+    return all(has_equal_tails(subchain(chain, some)) for some in by_channel(chain))
 
 
 def _thinned(

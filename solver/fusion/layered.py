@@ -9,7 +9,7 @@ from math import inf
 import numpy as np
 
 from solver.buckets import ChannelBuckets, Launch, Launches, Members, whole_elements
-from solver.chain import Chain, on_channel, subchain
+from solver.chain import Chain, by_channel, subchain
 from solver.costs import Cost
 from solver.fusion.chain.fewest import with_fewest_launches
 from solver.fusion.chain.groups import fewest_groups
@@ -46,7 +46,7 @@ def decide(
     InvalidOptions
         When ``slot_us`` needs too many slots for every fusion.
     """
-    tensors = [on_channel(chain, channel) for channel in chain.channels]
+    tensors = by_channel(chain)
     chains = [subchain(chain, some) for some in tensors]
     plans = [tuple(launches_on(plan, some) for plan in search.plans) for some in tensors]
     judges = [ChainJudge(each, cost) for each, cost in zip(chains, costs, strict=True)]
@@ -74,7 +74,7 @@ def decide(
 
 def value(launches: Launches, chain: Chain, costs: Sequence[Cost]) -> float:
     """Return the iteration time of the launches of a layered chain [us]."""
-    tensors = [on_channel(chain, channel) for channel in chain.channels]
+    tensors = by_channel(chain)
     return max(
         ChainJudge(subchain(chain, some), cost).value(launches_on(launches, some))
         for some, cost in zip(tensors, costs, strict=True)
@@ -87,13 +87,13 @@ def with_fewest(launches: Launches, chain: Chain, costs: Sequence[Cost], bound: 
     The answer takes no longer than ``launches`` or, where they reach it, than the lower bound [us].
     The chain must be separable; ``costs`` are those of its lanes.
     """
-    shared = [costs[chain.lane[on_channel(chain, c)[0]]] for c in chain.channels]
+    shared = [costs[chain.lane[some[0]]] for some in by_channel(chain)]
     return within(launches, chain, costs, ceiling(value(launches, chain, shared), bound))
 
 
 def within(launches: Launches, chain: Chain, costs: Sequence[Cost], limit: float) -> Launches:
     """Join launches of a separable chain wherever they stay within a time [us]."""
-    tensors = [on_channel(chain, channel) for channel in chain.channels]
+    tensors = by_channel(chain)
     chains = [subchain(chain, some) for some in tensors]
     plans = [launches_on(launches, some) for some in tensors]
     shared = [costs[chain.lane[some[0]]] for some in tensors]
@@ -112,8 +112,7 @@ def in_groups(launches: Launches, chain: Chain, costs: Sequence[Cost], limit: fl
     they are.
     """
     sent: list[Launch] = []
-    for channel, cost in zip(chain.channels, costs, strict=True):
-        some = on_channel(chain, channel)
+    for some, cost in zip(by_channel(chain), costs, strict=True):
         own, known = subchain(chain, some), launches_on(launches, some)
         is_layers = len(own.lanes) == 1 and bool(np.all(np.diff(own.tail) >= 0))
         found = fewest_groups(own, cost, limit, len(known) - 1) if is_layers else None

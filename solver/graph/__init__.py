@@ -12,6 +12,7 @@ from solver.graph.op import (
     KINDS,
     NETWORK,
     REDUCE_SCATTER,
+    SEND_RECV,
     Op,
 )
 from solver.graph.recorded import RecordedStep
@@ -26,6 +27,7 @@ __all__ = [
     "KINDS",
     "NETWORK",
     "REDUCE_SCATTER",
+    "SEND_RECV",
     "Buffer",
     "Graph",
     "Op",

@@ -8,7 +8,9 @@ ALL_GATHER = "all_gather"
 REDUCE_SCATTER = "reduce_scatter"
 BROADCAST = "broadcast"
 ALL_TO_ALL = "all_to_all"
-COLLECTIVES = (ALL_REDUCE, ALL_GATHER, REDUCE_SCATTER, BROADCAST, ALL_TO_ALL)
+#: From one rank to another, as between the stages of a pipeline.
+SEND_RECV = "send_recv"
+COLLECTIVES = (ALL_REDUCE, ALL_GATHER, REDUCE_SCATTER, BROADCAST, ALL_TO_ALL, SEND_RECV)
 KINDS = (COMPUTE, *COLLECTIVES)
 #: The channel of a collective that names none.
 NETWORK = "network"
@@ -27,7 +29,7 @@ class Op(NamedTuple):
         Time of a compute op [us]; None for a collective.
     bytes
         Size of a collective [bytes]: of the whole tensor, not of a worker's share; for an
-        all-to-all all that one worker holds; None for a compute op.
+        all-to-all all that one worker holds, for a send what it moves; None for a compute op.
     after
         Ids of the ops that must end before this one starts.
     channel
@@ -48,6 +50,9 @@ class Op(NamedTuple):
     cut
         Whether a collective may be sent in parts; False where the runtime cannot, as in a compiled
         graph.
+    source, target
+        Of a ``send_recv`` the rank that sends and the one that receives, by any names; None for
+        those of its channel. Sends of different pairs are never one launch.
     """
 
     id: str
@@ -61,3 +66,5 @@ class Op(NamedTuple):
     fuse_key: str | None = None
     slowdown: tuple[tuple[str, float], ...] | None = None
     cut: bool = True
+    source: str | None = None
+    target: str | None = None

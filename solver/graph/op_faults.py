@@ -7,7 +7,7 @@ from typing import Any
 
 from solver.codes import FaultCode
 from solver.errors import Fault
-from solver.graph.op import COLLECTIVES, COMPUTE, KINDS, NETWORK, Op
+from solver.graph.op import COLLECTIVES, COMPUTE, KINDS, NETWORK, SEND_RECV, Op
 from solver.limits import MAX_BYTES, MAX_DURATION_US
 from solver.wording import must_be, one_of
 
@@ -39,6 +39,8 @@ _TYPES: dict[str, tuple[str, Callable[[Any], bool], Any]] = {
     "channel": ("a string", _is_name, NETWORK),
     "stream": ("a string", _or_none(_is_name), None),
     "fuse_key": ("a string", _or_none(_is_name), None),
+    "source": ("a string", _or_none(_is_name), None),
+    "target": ("a string", _or_none(_is_name), None),
     "after": ("a list", lambda value: isinstance(value, list | tuple), ()),
     "duration_us": ("a number", _or_none(_is_number), 0.0),
     "bytes": ("an integer", _or_none(_is_whole), 1),
@@ -64,7 +66,7 @@ def well_typed(ops: tuple[Op, ...]) -> tuple[tuple[Op, ...], list[Fault]]:
 
 def _is_typed(op: Op) -> bool:
     """Tell whether an op has plain values of the right types."""
-    name, kind, duration, size, after, channel, stream, element, key, *_ = op
+    name, kind, duration, size, after, channel, stream, element, key, _, _, source, target = op
     return (
         type(name) is str
         and isinstance(kind, str)
@@ -76,6 +78,8 @@ def _is_typed(op: Op) -> bool:
         and (stream is None or isinstance(stream, str))
         and type(element) is int
         and (key is None or isinstance(key, str))
+        and (source is None or isinstance(source, str))
+        and (target is None or isinstance(target, str))
     )
 
 
@@ -135,6 +139,23 @@ def value_faults(ops: Sequence[Op]) -> Iterator[Fault]:
             yield Fault(f"/ops/{i}/slowdown", FaultCode.EXTRA_FIELD, detail)
         else:
             yield from _size_faults(i, op)
+        if op.source is not None or op.target is not None:
+            yield from _pair_faults(i, op)
+
+
+def _pair_faults(i: int, op: Op) -> Iterator[Fault]:
+    """List what is wrong with the pair of ranks of an op that names some."""
+    pair = {"source": op.source, "target": op.target}
+    for field, rank in pair.items():
+        if op.kind != SEND_RECV and rank is not None:
+            detail = f"{_sort_of(op)} {op.id!r}: only a {SEND_RECV} has a {field}."
+            yield Fault(f"/ops/{i}/{field}", FaultCode.EXTRA_FIELD, detail)
+        elif op.kind == SEND_RECV and rank is None:
+            detail = f"Tensor {op.id!r}: {field} is missing; name both ranks or none."
+            yield Fault(f"/ops/{i}/{field}", FaultCode.MISSING_FIELD, detail)
+    if op.kind == SEND_RECV and op.source == op.target:
+        detail = f"Tensor {op.id!r}: source and target must differ, both are {op.source!r}."
+        yield Fault(f"/ops/{i}/target", FaultCode.OUT_OF_RANGE, detail)
 
 
 def _size_faults(i: int, op: Op) -> Iterator[Fault]:

@@ -13,6 +13,7 @@ from solver.codes import FaultCode
 from solver.costs import ChannelCost, Network, scale
 from solver.errors import Fault, InterlaceError
 from solver.graph import Graph, Op
+from solver.planning.check_links import times_without_others
 from solver.planning.result import Bucket, Part, Plan
 from solver.units import FloatArray, same, slack
 
@@ -138,6 +139,8 @@ def _bucket_faults(graph: Graph, after: After, plan: Plan, ends: dict[str, float
             faults.append(f"Bucket {bucket.id}: a tensor is of another kind or channel.")
         if len({(op.fuse_key, op.element_bytes) for op in members}) > 1:
             faults.append(f"Bucket {bucket.id}: its tensors differ in fuse_key or element_bytes.")
+        if len({(op.source, op.target) for op in members}) > 1:
+            faults.append(f"Bucket {bucket.id}: its tensors are sent between different ranks.")
         if bucket.bytes != sum(op.bytes or 0 for op in members):
             faults.append(f"Bucket {bucket.id}: bytes are not the sum of its tensors'.")
         release = max((ends[other] for op in members for other in after[op.id]), default=0.0)
@@ -217,4 +220,6 @@ def _times_alone(network: Network, plan: Plan) -> list[float]:
         served = np.interp([begins, ends], at, np.concatenate([[0.0], np.cumsum(shares)]))
         for i, startup, time in zip(members, startups, served[1] - served[0], strict=True):
             times[i] = startup + float(time)
+    for i, time in times_without_others(network, plan).items():
+        times[i] = time
     return times

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from solver.buckets import ChannelBuckets, Launch, Members, buckets_of
-from solver.chain import Chain, on_channel, subchain
+from solver.chain import Chain, by_channel, subchain
 from solver.costs import Cost
 from solver.fusion.layered import launches_on
 from solver.schedule import SCHEDULERS, Jobs, jackson
@@ -61,8 +61,7 @@ def ideal_of(
         When ``slot_us`` needs too many slots.
     """
     channels: list[tuple[ChannelBuckets, Jobs, Sequence[int]]] = []
-    for channel, cost in zip(chain.channels, costs, strict=True):
-        tensors = on_channel(chain, channel)
+    for tensors, cost in zip(by_channel(chain), costs, strict=True):
         groups = {launch.bucket for launch in launches_on(launches, tensors)}
         buckets = buckets_of(subchain(chain, tensors), groups)
         channels.append((buckets, jobs_of(buckets, cost), tensors))

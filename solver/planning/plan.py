@@ -13,13 +13,14 @@ from solver.bounds.slowed import with_slowdown
 from solver.bounds.status import FEASIBLE
 from solver.bounds.windows.tightened import tightened
 from solver.buckets import Launch
-from solver.chain import Chain, chain_of, lane_bytes, on_channel, without_keys
+from solver.chain import Chain, by_channel, chain_of, lane_bytes, without_keys
 from solver.costs import Cluster, Cost, Network, as_network
 from solver.evidence.belief import believed_graph, believed_network, decided
 from solver.fusion import layered
 from solver.fusion.general.search import decide
 from solver.fusion.search import STEPS, Allowance, Candidate, SearchOptions, unreported
 from solver.graph import Graph, with_barrier
+from solver.limits import MAX_JOINT_CHANNELS
 from solver.planning.certify import PolicyRun, plan_of
 from solver.planning.fewest import fewest
 from solver.planning.ideal import ideal_of
@@ -152,7 +153,9 @@ def _planned(
     tolerance = options.launch_tolerance if is_thinned else 0.0
     if not chain.is_layered:
         time = simulate(graph, network, replay(launches)).iteration_time
-        known, bound = bound, tightened(graph, chain, costs, bound, time)
+        known = bound
+        if len(chain.channels) <= MAX_JOINT_CHANNELS:
+            bound = tightened(graph, chain, costs, bound, time)
         if bound is not known:
             incumbent.raise_bound(bound)
     if not chain.is_layered or contended:  # releases depend on the schedule
@@ -282,8 +285,7 @@ def _is_open(
     chain: Chain, costs: Sequence[Cost], launches: Sequence[Launch], search: SearchOptions
 ) -> bool:
     """Tell whether a plan of no layer chain is above the bound: tails do not ascend in it."""
-    tensors = [on_channel(chain, channel) for channel in chain.channels]
-    if all(np.all(np.diff(chain.tail[list(some)]) >= 0) for some in tensors):
+    if all(np.all(np.diff(chain.tail[list(some)]) >= 0) for some in by_channel(chain)):
         return False
     return not same(layered.value(tuple(launches), chain, costs), search.bound)
 

@@ -27,13 +27,13 @@ def as_it_ran(graph: Graph, timeline: Timeline) -> Graph:
 def costs_as_they_were(graph: Graph, network: Network, timeline: Timeline) -> tuple[Cost, ...]:
     """Return the cost of each lane with bytes that take as long as they took on their channel.
 
-    On a shared card they take so many times as long as alone in all launches of the channel
-    together; start-ups take as long as alone.
+    On a shared card or shared links they take so many times as long as alone in all launches of the
+    channel together; start-ups take as long as alone.
     """
     chain = chain_of(graph)
-    costs, cards = costs_of(chain, network), contention_of(graph, network).cards
+    costs, shares = costs_of(chain, network), contention_of(graph, network).is_shared
     startups = [startup_of(cost) for cost in costs]
-    took, alone = [0.0] * len(cards), [0.0] * len(cards)
+    took, alone = [0.0] * len(shares), [0.0] * len(shares)
     channel_of = chain.channel
     for launch in timeline.launches:
         tensor = launch.bucket[0]
@@ -45,7 +45,7 @@ def costs_as_they_were(graph: Graph, network: Network, timeline: Timeline) -> tu
     of_lane = [numbers[lane.channel] for lane in chain.lanes]
     return tuple(
         cost
-        if cards[k] is None or not took[k] > alone[k] > 0
+        if not shares[k] or not took[k] > alone[k] > 0
         else cost.stretch(1.0, took[k] / alone[k])
         for cost, k in zip(costs, of_lane, strict=True)
     )

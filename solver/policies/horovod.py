@@ -8,6 +8,7 @@ from typing import NamedTuple
 from solver.buckets import Launch
 from solver.chain import Chain
 from solver.costs import Cost
+from solver.graph import SEND_RECV
 from solver.simulation.engine import Rule
 
 
@@ -62,7 +63,11 @@ def horovod(
     settings = HorovodLoop(
         cycle_time_us, fusion_threshold_bytes, waits=waits_for_sends, tensor_time=tensor_time_us
     )
-    return [Loop(sizes, chain.lane, settings) for _ in chain.channels]
+    lanes = [
+        -1 - tensor if chain.lanes[lane].kind == SEND_RECV else lane
+        for tensor, lane in enumerate(chain.lane)
+    ]  # sends are not fused
+    return [Loop(sizes, lanes, settings) for _ in chain.channels]
 
 
 class HorovodLoop(NamedTuple):

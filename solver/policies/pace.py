@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from solver.buckets import Launch
-from solver.chain import Chain, on_channel, subchain
+from solver.chain import Chain, by_channel, subchain
 from solver.costs import Cost
 from solver.fusion.chain.maxmin import max_min
 from solver.schedule.execute import cut_at_releases
@@ -25,8 +25,7 @@ def pace(chain: Chain, costs: Sequence[Cost]) -> Sequence[Rule]:
            Training, INFOCOM 2020, Sections IV and V.
     """
     launches: list[Launch] = []
-    for channel, cost in zip(chain.channels, costs, strict=True):  # a channel has one lane
-        kept = on_channel(chain, channel)
+    for kept, cost in zip(by_channel(chain), costs, strict=True):  # a channel has one lane
         order = partial(cut_at_releases, cost=cost)
         found = max_min(subchain(chain, kept), cost, order)
         launches += (Launch(tuple(kept[i] for i in b), size) for b, size in found)

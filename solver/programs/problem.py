@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
-from solver.costs import ChannelCost, Network
+from solver.costs import ChannelCost, Network, lane_of_op
 from solver.graph import ALL_GATHER, REDUCE_SCATTER, Graph
 
 #: Bytes a microsecond of one Gbit/s.
@@ -73,7 +73,7 @@ class ProgramProblem:
 def lane_of(graph: Graph, position: int) -> ChannelCost:
     """Return what the collective at a position may be fused with: others of the same lane."""
     op = graph.ops[position]
-    return ChannelCost(op.channel, op.kind, op.fuse_key, op.element_bytes)
+    return lane_of_op(op)
 
 
 def launch_time(problem: ProgramProblem, members: Sequence[int]) -> float:

@@ -3,17 +3,23 @@
 A compute op proceeds at 1 / (the largest of the factors by which the channels that carry slow it
 down): those that it states, or the network's for all channels where it states none. A launch on a
 card that several channels share is its start-up, the least time of a launch, and then its bytes,
-which proceed at 1/m while m launches of the card are so far (MODEL.md sections 2.3 and 2.4).
+which proceed at 1/m while m launches of the card are so far (MODEL.md sections 2.3 and 2.4). The
+bytes of a launch whose channel crosses links share these (section 2.7).
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from math import inf
+from typing import NamedTuple
 
 from solver.chain import chain_of
 from solver.costs import Cost, Network, scale
 from solver.graph import COMPUTE, Graph, Op
+from solver.graph.ranks import rank_of, ranks_of_channels
 from solver.simulation.clock import SharedProgress
+from solver.simulation.fair_flows import FairFlows
+from solver.units import bytes_per_us
 
 #: What an op states of its slowdowns.
 Statement = tuple[tuple[str, float], ...] | None
@@ -32,16 +38,41 @@ class Contention:
         The sort of each op, by position.
     cards
         Of each channel the number of the card that it shares with another one, or None.
+    paths
+        Of each channel the numbers of the links that its launches cross.
+    capacities
+        Of each link [bytes/us].
+    classes
+        Of each channel; on links higher ones are served first.
+    slowed
+        Of each channel how many times as long its launches' bytes take while a rank of theirs
+        computes, at least 1.
+    ranks
+        Of each channel that is slowed the numbers of its ranks.
+    rank
+        Of each op the number of its rank, by position; empty where no channel is slowed.
     """
 
     factors: tuple[tuple[float, ...], ...]
     sorts: tuple[int, ...]
     cards: tuple[int | None, ...]
+    paths: tuple[tuple[int, ...], ...]
+    capacities: tuple[float, ...]
+    classes: tuple[int, ...]
+    slowed: tuple[float, ...]
+    ranks: tuple[tuple[int, ...], ...]
+    rank: tuple[int, ...]
+
+    @property
+    def is_shared(self) -> tuple[bool, ...]:
+        """Of each channel whether the time of its launches depends on what else is under way."""
+        own = zip(self.cards, self.paths, self.slowed, strict=True)
+        return tuple(card is not None or bool(path) or slowed > 1 for card, path, slowed in own)
 
     @property
     def is_any(self) -> bool:
         """Whether anything can slow anything down."""
-        return any(card is not None for card in self.cards) or any(
+        return any(self.is_shared) or any(
             factor > 1 for factors in self.factors for factor in factors
         )
 
@@ -60,14 +91,41 @@ def contention_of(graph: Graph, network: Network) -> Contention:
     cards = [card_of.get(channel) for channel in channels]
     shared = [card for card in dict.fromkeys(cards) if card is not None and cards.count(card) > 1]
     numbers = {card: number for number, card in enumerate(shared)}
+    crossing = {each.channel: each for each in network.crossings}
+    paths = [crossing[channel].path if channel in crossing else () for channel in channels]
+    capacity = dict(network.links)
+    links = {name: number for number, name in enumerate(dict.fromkeys(chain(*paths)))}
     return Contention(
-        factors, sorts, tuple(None if card is None else numbers.get(card) for card in cards)
+        factors,
+        sorts,
+        tuple(None if card is None else numbers.get(card) for card in cards),
+        tuple(tuple(links[name] for name in path) for path in paths),
+        tuple(bytes_per_us(capacity[name]) for name in links),
+        tuple(crossing[channel].priority if channel in crossing else 0 for channel in channels),
+        *_slowed(graph, channels, dict(network.launch_slowdowns)),
+    )
+
+
+def _slowed(
+    graph: Graph, channels: Sequence[str], factors: Mapping[str, float]
+) -> tuple[tuple[float, ...], tuple[tuple[int, ...], ...], tuple[int, ...]]:
+    """Return the slowdown of each channel's launches, its ranks, and the rank of each op."""
+    if not any(channel in factors for channel in channels):
+        return (1.0,) * len(channels), ((),) * len(channels), ()
+    names = [rank_of(op) for op in graph.ops]
+    number = {name: k for k, name in enumerate(dict.fromkeys(names))}
+    ranks = ranks_of_channels(graph, factors)
+    return (
+        tuple(factors.get(channel, 1.0) for channel in channels),
+        tuple(tuple(sorted(number[name] for name in ranks.get(c, ()))) for c in channels),
+        tuple(number[name] for name in names),
     )
 
 
 def is_contended(graph: Graph, network: Network) -> bool:
     """Tell whether anything of an iteration can slow anything else down."""
-    if network.compute_slowdown == 1 and not network.cards and _statements(graph)[0] == (None,):
+    is_stated = _statements(graph)[0] != (None,)
+    if network.compute_slowdown == 1 and not is_stated and not network.shares_any:
         return False
     return contention_of(graph, network).is_any
 
@@ -75,11 +133,11 @@ def is_contended(graph: Graph, network: Network) -> bool:
 def common_slowdown(graph: Graph, network: Network) -> float | None:
     """Return how much any channel slows any op down, 1 for not at all; None where ops differ.
 
-    There is none either where channels share a card.
+    There is none either where channels share a card, or links.
     """
     if not is_contended(graph, network):
         return 1.0
-    is_common = _statements(graph)[0] == (None,) and not network.cards
+    is_common = _statements(graph)[0] == (None,) and not network.shares_any
     return network.compute_slowdown if is_common else None
 
 
@@ -128,8 +186,27 @@ def _factors(statement: Statement, channels: Sequence[str], otherwise: float) ->
     return tuple(stated.get(channel, 1.0) for channel in channels)
 
 
+class SentAlone(NamedTuple):
+    """A launch that shares a card or links: what it takes alone [us].
+
+    Attributes
+    ----------
+    startup, rest
+        Until its bytes are sent, and for these.
+    end
+        When it would end alone.
+    rate
+        Bytes that cross each link in a microsecond, alone.
+    """
+
+    startup: float
+    rest: float
+    end: float
+    rate: float
+
+
 class UnderWay:
-    """What is under way at a speed that changes: compute ops, and launches on shared cards.
+    """What is under way at a speed that changes: compute ops, and launches on cards and links.
 
     Each call is at the time of the one before or later, and not after :attr:`next_end`. O(log n)
     each for n things under way, and a look at each card and each sort of op that is under way.
@@ -144,8 +221,12 @@ class UnderWay:
         "_bytes",
         "_carrying",
         "_compute",
+        "_computing",
         "_contention",
-        "_rest",
+        "_counted",
+        "_flows",
+        "_on_rank",
+        "_sent",
         "_slowest",
         "_speeds",
         "_startups",
@@ -158,13 +239,20 @@ class UnderWay:
         self._carrying: set[int] = set()  # channels
         self._speeds: dict[int, float] = {}  # of sorts, while the same channels carry
         self._startups = SharedProgress(1.0)  # of launches, by channel
-        self._rest: dict[int, float] = {}  # what these take alone after it, by channel
+        self._sent: dict[int, SentAlone] = {}  # these, by channel
+        self._flows = FairFlows(contention.paths, contention.capacities, contention.classes)
         self._bytes: dict[
             int, tuple[SharedProgress, set[int]]
         ] = {  # of each card, with its channels
             card: (SharedProgress(1.0), set()) for card in contention.cards if card is not None
         }
         self._compute: dict[int, SharedProgress] = {}  # of each sort that is under way
+        self._computing = [0] * (max(contention.rank, default=-1) + 1)  # ops under way, by rank
+        self._counted: set[int] = set()  # these ops
+        self._on_rank: list[list[int]] = [[] for _ in self._computing]  # channels that it slows
+        for channel, ranks in enumerate(contention.ranks):
+            for rank in ranks:
+                self._on_rank[rank].append(channel)
         #: When the next thing ends at the present speeds [us]; inf when nothing is under way.
         self.next_end = inf
 
@@ -175,6 +263,10 @@ class UnderWay:
         if clock is None:
             clock = self._compute[sort] = SharedProgress(self._speed(sort))
         clock.begin(op, self._slowest[sort] * duration, now)
+        if self._computing and duration > 0:
+            self._counted.add(op)
+            self._count(self._contention.rank[op], 1, now)
+            self._look()
         self.next_end = min(self.next_end, clock.next_end)
 
     def carry(self, channel: int, now: float) -> None:
@@ -182,10 +274,10 @@ class UnderWay:
         self._carrying.add(channel)
         self._set_speeds(now)
 
-    def send(self, channel: int, startup: float, rest: float, now: float) -> None:
-        """Begin a launch on a channel of a shared card: what it takes alone [us]."""
-        self._startups.begin(channel, startup, now)
-        self._rest[channel] = rest
+    def send(self, channel: int, sent: SentAlone, now: float) -> None:
+        """Begin a launch on a channel of a shared card, or one that crosses links."""
+        self._startups.begin(channel, sent.startup, now)
+        self._sent[channel] = sent
         self._look()
 
     def free(self, channel: int, now: float) -> None:
@@ -203,8 +295,10 @@ class UnderWay:
         now = self.next_end
         if self._startups.next_end == now:
             _, channel = self._startups.pop()
-            self._share(channel, now, comes=True)
+            self._send_bytes(channel, now)
             return None
+        if self._flows.next_end == now:
+            return -1 - self._flows.pop()
         for clock, _ in self._bytes.values():
             if clock.next_end == now:
                 _, channel = clock.pop()
@@ -214,7 +308,30 @@ class UnderWay:
         _, op = clock.pop()
         if clock.next_end == inf:
             del self._compute[sort]
+        if op in self._counted:
+            self._counted.remove(op)
+            self._count(self._contention.rank[op], -1, now)
         return op
+
+    def _count(self, rank: int, more: int, now: float) -> None:
+        """Have a rank compute so many more ops, and its launches at the speed that this leaves."""
+        before = self._computing[rank]
+        self._computing[rank] += more
+        if not before or not self._computing[rank]:
+            for channel in self._on_rank[rank]:
+                self._flows.slow(channel, self._most(channel), now)
+
+    def _most(self, channel: int) -> float:
+        """Return the largest speed of a channel's launch, 1 unless a rank of it computes."""
+        slowed = any(self._computing[rank] for rank in self._contention.ranks[channel])
+        return 1 / self._contention.slowed[channel] if slowed else 1.0
+
+    def _send_bytes(self, channel: int, now: float) -> None:
+        if self._contention.cards[channel] is None:
+            sent = self._sent.pop(channel)
+            self._flows.begin(channel, sent.rest, sent.rate, self._most(channel), (now, sent.end))
+        else:
+            self._share(channel, now, comes=True)
 
     def _share(self, channel: int, now: float, *, comes: bool) -> None:
         """Give all launches of a card equal shares, with one more or less."""
@@ -227,7 +344,7 @@ class UnderWay:
             sending.remove(channel)
         clock.set_speed(1 / max(1, len(sending)), now)
         if comes:
-            clock.begin(channel, self._rest.pop(channel), now)
+            clock.begin(channel, self._sent.pop(channel).rest, now)
 
     def _set_speeds(self, now: float) -> None:
         self._speeds.clear()
@@ -246,7 +363,7 @@ class UnderWay:
 
     def _look(self) -> None:
         """Find the next end."""
-        first = self._startups.next_end
+        first = min(self._startups.next_end, self._flows.next_end)
         for clock, _ in self._bytes.values():
             first = min(first, clock.next_end)
         for clock in self._compute.values():

@@ -21,6 +21,7 @@ from solver.chain import Chain, chain_of
 from solver.costs import Cluster, Cost, Network, as_network
 from solver.graph import Graph
 from solver.simulation.contention import (
+    SentAlone,
     UnderWay,
     common_slowdown,
     contention_of,
@@ -329,15 +330,18 @@ class _Engine:
 class _SlowedEngine(_Engine):
     """One iteration in progress in which things under way slow one another down.
 
-    The end of an op, or of a launch on a shared card, is not known when it begins: an event stands
-    for the next such end as far as is known, as if it were that of a launch on one more channel. It
-    comes first at its time, so the others come in the order that they have without contention.
+    The end of an op, or of a launch that shares a card or links, is not known when it begins: an
+    event stands for the next such end as far as is known, as if it were that of a launch on one
+    more channel. It comes first at its time, so the others come in the order that they have without
+    contention.
     """
 
     def __init__(self, graph: Graph, network: Network, policy: Policy, noise: Noise | None) -> None:
         super().__init__(graph, network, policy, noise)
         chain, contention = chain_of(graph), contention_of(graph, network)
-        self._cards = contention.cards
+        self._shares = contention.is_shared
+        self._passes = [network.passes(lane) for lane in chain.lanes]
+        self._lane = chain.lane
         startups = [startup_of(cost).time for cost in costs_of(chain, network)]
         self._startup = [startups[lane] for lane in chain.lane]
         self._place = [0] * len(self._flying)  # of each channel's last launch
@@ -356,19 +360,22 @@ class _SlowedEngine(_Engine):
     def _fly(self, channel: int, launch: TimedLaunch, time: float) -> None:
         self._place[channel] = len(self._launches) - 1
         self._under_way.carry(channel, launch.start)
-        if self._cards[channel] is None:
+        if not self._shares[channel]:
             super()._fly(channel, launch, time)
         else:
             tensor = launch.bucket[0]
             startup = self._startup[tensor](launch.bytes)
             startup *= self._factors[tensor] if self._factors else 1.0
             startup = min(startup, time)
-            self._under_way.send(channel, startup, time - startup, launch.start)
+            rest, passing = time - startup, launch.bytes * self._passes[self._lane[tensor]]
+            rate = passing / rest if rest > 0 else 0.0
+            sent = SentAlone(startup, rest, launch.end, rate)
+            self._under_way.send(channel, sent, launch.start)
         self._expect()
 
     def _land(self, channel: int, now: float) -> None:
         if channel < len(self._flying):
-            if self._cards[channel] is not None:
+            if self._shares[channel]:
                 place = self._place[channel]
                 self._launches[place] = self._launches[place]._replace(end=now)
             self._under_way.free(channel, now)

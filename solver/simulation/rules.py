@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from solver.buckets import Launch, whole_elements
 from solver.chain import Chain
+from solver.graph import SEND_RECV
 from solver.simulation.kernel.credit import CreditQueue
 from solver.simulation.kernel.senders import InOrder, Queue, Unit, Units
 
@@ -81,7 +82,8 @@ def group_tensors(chain: Chain, joins: Callable[[list[int], int, int], bool]) ->
     """Put the tensors in buckets, in release order, each in its lane's open bucket or a new one.
 
     ``joins(bucket, held, tensor)`` tells whether a tensor may join its lane's open bucket, which
-    holds so many bytes. A tensor that comes after a member of an open bucket closes it first. So
+    holds so many bytes. A send from one rank to another is always alone: nothing that runs today
+    fuses these. A tensor that comes after a member of an open bucket closes it first. So
     what waits for a bucket is never in it, and no two buckets wait for each other: the one that
     waits takes its tensor after the other has taken its last.
     """
@@ -94,7 +96,8 @@ def group_tensors(chain: Chain, joins: Callable[[list[int], int, int], bool]) ->
         if chain.before:
             before = chain.before[tensor]
             opened = {k: bucket for k, bucket in opened.items() if not masks[k] & before}
-        if lane not in opened or not joins(opened[lane], held[lane], tensor):
+        is_alone = chain.lanes[lane].kind == SEND_RECV
+        if is_alone or lane not in opened or not joins(opened[lane], held[lane], tensor):
             opened[lane] = []
             held[lane] = masks[lane] = 0
             buckets.append(opened[lane])

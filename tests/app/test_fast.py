@@ -141,7 +141,7 @@ LEFT = [
     raw('"duration_us": 800', r'"duration_us": 800, "slowdown": {"\n": 2}'),
     raw('"duration_us": 800', '"duration_us": 800, "slowdown": 2'),
     raw('"duration_us": 800', '"duration_us": 800, "slowdown": {"a": 2, "a": 2}'),
-    changed(lambda body: ops(body)[0].update(slowdown={f"c{i}": 2 for i in range(18)})),
+    changed(lambda body: ops(body)[0].update(slowdown={f"c{i}": 2 for i in range(4_098)})),
     raw('"bytes": 4000000', '"bytes": 4000000, "slowdown": null'),
     raw('"duration_us": 800', '"duration_us": -1'),
     raw('"bytes": 4000000', '"bytes": 4e6'),

@@ -89,6 +89,7 @@ def test_sharded_over_all_workers_there_is_one_channel():
         "all_reduce": 0,
         "broadcast": 0,
         "all_to_all": 0,
+        "send_recv": 0,
     }
     assert after(graph)["optimizer"] == {f"scatter:u{i}" for i in range(5)}
 

@@ -32,8 +32,13 @@ def channels(cluster: ClusterBody) -> Iterator[str]:
         yield f"compute takes {cluster.compute_slowdown:g} times as long beside communication"
     if cluster.shares is not None:
         yield f"channel {NETWORK}: on the card {cluster.shares}"
+    if cluster.path:
+        yield f"channel {NETWORK}: over {', '.join(cluster.path)}"
+    for link, of in cluster.links.items():
+        yield f"link {link}: {of.capacity_gbps:g} Gbit/s"
     for channel, body in cluster.channels.items():
         rate = f" at {body.bandwidth_gbps:g} Gbit/s" if body.bandwidth_gbps else ""
         workers = counted(body.workers or cluster.workers, "worker")
         card = f", on the card {body.shares}" if body.shares is not None else ""
-        yield f"channel {channel}: {workers}{rate}, {cost(body)}{card}"
+        path = f", over {', '.join(body.path)}" if body.path else ""
+        yield f"channel {channel}: {workers}{rate}, {cost(body)}{card}{path}"

@@ -23,7 +23,14 @@ from solver.calibration.measurements.ranks import ranks_of
 from solver.calibration.measurements.readings import Measurements, Reading, garbled_row, samples_of
 from solver.codes import FaultCode
 from solver.errors import Fault, InvalidMeasurements
-from solver.graph import ALL_GATHER, ALL_REDUCE, ALL_TO_ALL, BROADCAST, REDUCE_SCATTER
+from solver.graph import (
+    ALL_GATHER,
+    ALL_REDUCE,
+    ALL_TO_ALL,
+    BROADCAST,
+    REDUCE_SCATTER,
+    SEND_RECV,
+)
 from solver.units import TIME_UNITS
 
 FORMAT, MSCCLPP = "nccl_tests", "mscclpp"
@@ -67,12 +74,12 @@ KINDS = {
     "reduce": "reduce",
     "gather": "gather",
     "scatter": "scatter",
-    "sendrecv": "sendrecv",
+    "sendrecv": SEND_RECV,
     "hypercube": "hypercube",
     "allreduce_test": ALL_REDUCE,
     "allgather_test": ALL_GATHER,
     "alltoall_test": ALL_TO_ALL,
-    "sendrecv_test": "sendrecv",
+    "sendrecv_test": SEND_RECV,
 }
 
 
@@ -121,7 +128,7 @@ def run_of(text: str) -> Measurements:
 #: Collectives with and without an operation, and a root.
 _POSSIBLE = {
     (True, False): (ALL_REDUCE, REDUCE_SCATTER),
-    (False, False): (ALL_GATHER, ALL_TO_ALL, "sendrecv", "hypercube"),
+    (False, False): (ALL_GATHER, ALL_TO_ALL, SEND_RECV, "hypercube"),
     (False, True): (BROADCAST, "gather", "scatter"),
     (True, True): ("reduce",),
 }

@@ -9,7 +9,10 @@ from solver.costs.functions.affine import Affine
 from solver.costs.functions.measured import MeasuredCost
 from solver.costs.functions.piecewise import Piecewise
 from solver.errors import Fault, InvalidCluster
-from solver.graph import ALL_REDUCE, ALL_TO_ALL
+from solver.graph import ALL_REDUCE, ALL_TO_ALL, SEND_RECV
+
+#: What nccl-tests call kinds of collective, where that is not our word.
+_PROGRAMS = {ALL_TO_ALL: "alltoall", SEND_RECV: "sendrecv"}
 
 
 def table(cluster: Cluster, kind: str) -> MeasuredCost:
@@ -43,7 +46,7 @@ def table(cluster: Cluster, kind: str) -> MeasuredCost:
 
 def _too_few(kind: str, sizes: int) -> str:
     """Say what a table lacks, and which program of nccl-tests measures it."""
-    program = f"{'alltoall' if kind == ALL_TO_ALL else kind}_perf"
+    program = f"{_PROGRAMS.get(kind, kind)}_perf"
     if not sizes:
         return (
             f"{kind} was not measured: the cost has no table of it. Measure it, with {program} of "

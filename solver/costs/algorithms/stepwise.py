@@ -10,7 +10,14 @@ from typing import NamedTuple
 from solver.costs.cluster import Cluster, missing_fields
 from solver.costs.functions.affine import Affine
 from solver.errors import InvalidCluster
-from solver.graph import ALL_GATHER, ALL_REDUCE, ALL_TO_ALL, BROADCAST, REDUCE_SCATTER
+from solver.graph import (
+    ALL_GATHER,
+    ALL_REDUCE,
+    ALL_TO_ALL,
+    BROADCAST,
+    REDUCE_SCATTER,
+    SEND_RECV,
+)
 from solver.units import bytes_per_us
 
 
@@ -46,7 +53,7 @@ def ring_effort(workers: int, kind: str) -> Effort:
     """Return what a worker does on a ring; all-reduce is PACE (1), OSF (7).
 
     All-reduce is a reduce-scatter, which adds, and an all-gather; a broadcast goes round in a
-    pipeline, so that every byte passes every worker.
+    pipeline, so that every byte passes every worker. A send goes once from one to another.
     """
     share = (workers - 1) / workers
     return {
@@ -55,6 +62,7 @@ def ring_effort(workers: int, kind: str) -> Effort:
         REDUCE_SCATTER: Effort(workers - 1, share, share),
         BROADCAST: Effort(workers - 1, 1.0),
         ALL_TO_ALL: Effort(workers - 1, share),
+        SEND_RECV: Effort(1, 1.0),
     }[kind]
 
 

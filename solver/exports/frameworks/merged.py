@@ -15,6 +15,7 @@ from solver.graph import (
     ALL_TO_ALL,
     NETWORK,
     REDUCE_SCATTER,
+    SEND_RECV,
     Graph,
     build,
 )
@@ -56,7 +57,7 @@ def gradient_buckets(graph: Graph, launches: Iterable[Launch]) -> tuple[Members,
     if not lanes:
         detail = "The plan has no all-reduce, so there are no buckets of gradients to write."
         faults.append(Fault("/buckets", FaultCode.NO_ALL_REDUCE, detail))
-    for kind in (ALL_GATHER, REDUCE_SCATTER, ALL_TO_ALL):
+    for kind in (ALL_GATHER, REDUCE_SCATTER, ALL_TO_ALL, SEND_RECV):
         found = [op.id for op in ops if op.kind == kind]
         if found:
             detail = (

@@ -17,7 +17,7 @@ from solver.fusion.general.judge import ChannelLaunches, GraphJudge, flat
 from solver.fusion.search import Budget, Candidate, SearchOptions
 from solver.fusion.ties import ceiling, fewest
 from solver.graph import Graph
-from solver.limits import MAX_SEARCHED_LAUNCHES
+from solver.limits import MAX_JOINT_CHANNELS, MAX_SEARCHED_LAUNCHES
 from solver.simulation.engine import Policy, Rule, launches_under
 from solver.simulation.kernel.senders import Unit
 from solver.simulation.rules import (
@@ -77,7 +77,8 @@ def decide(
     Starts with the search's own plans, the candidates, and buckets of several sizes sent by the
     longest path behind them, and improves the best of these. Of plans that take the same time the
     one with the fewest launches is kept, and launches that gain nothing by being apart are joined.
-    Without ``fuse`` every tensor is sent alone and whole.
+    Without ``fuse`` every tensor is sent alone and whole. On more than :data:`MAX_JOINT_CHANNELS`
+    channels the plans are compared, not improved.
 
     Notes
     -----
@@ -99,7 +100,7 @@ def decide(
     light = [lists for lists in ranked if sum(map(len, lists)) <= _LIGHT * len(chain)]
     others = [lists for lists in [best, *ranked] if sum(map(len, lists)) <= most]
     starts = list(dict.fromkeys([*light[:1], *others]))[:_STARTS] or [best]
-    if not same(least, search.bound):
+    if len(chain.channels) <= MAX_JOINT_CHANNELS and not same(least, search.bound):
         how = Improvement(
             _urgency(graph, chain, judge),
             _pieces(chain, costs),

@@ -24,6 +24,7 @@ const TONES = {
   reduce_scatter: ["reduce-scatter", "c3"],
   broadcast: ["broadcast", "c4"],
   all_to_all: ["all-to-all", "c2"],
+  send_recv: ["send", "c6"],
 };
 const MARKS = {
   idle: { name: "compute idle", tone: "c5", opacity: 0.3, top: 0.12, bottom: 0.82 },

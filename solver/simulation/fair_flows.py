@@ -1,0 +1,190 @@
+"""Launches that cross links at the same time, and the shares that these leave each of them.
+
+A launch's bytes cross the links of its channel's path at once. Alone they take as long as their
+cost says; so fast they are at most. Where the links are too slow for all, they are shared max-min
+fairly: no launch can be faster without making one slower that is no faster than it (Bertsekas,
+Gallager, Data Networks, 1992, section 6.5.2). Higher classes are served first, lower ones share
+what these leave.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from heapq import heappop, heappush
+from math import inf
+
+#: Rates within this share of one another are the same.
+_SAME = 1e-12
+
+
+class _FlowProgress:
+    """What is left of one launch, and how fast it goes.
+
+    Attributes
+    ----------
+    left
+        Time that its bytes still take alone, at ``since`` [us].
+    rate
+        Bytes that cross each link in a microsecond, alone.
+    most
+        The largest speed, less than 1 beside compute that slows it down.
+    speed
+        Share of ``rate`` at which it goes since then; None before it has begun.
+    end
+        When it ends at this speed [us].
+    """
+
+    __slots__ = ("end", "left", "most", "rate", "since", "speed")
+
+    def __init__(self, left: float, rate: float, most: float, now: float, end: float) -> None:
+        self.left, self.rate, self.most = left, rate, most
+        self.since, self.end = now, end
+        self.speed: float | None = None
+
+    def go_on(self, speed: float, now: float) -> None:
+        """Go on at another speed from now on [us]; one that was alone all along ends as known."""
+        if self.speed is None:
+            if speed < 1.0:
+                self.end = now + self.left / speed if speed > 0 else inf
+        else:
+            self.left = max(0.0, self.left - (now - self.since) * self.speed)
+            if self.end <= now:
+                self.left = 0.0
+            ahead = self.left / speed if speed > 0 else inf if self.left > 0 else 0.0
+            self.end = now + ahead
+        self.since, self.speed = now, speed
+
+
+class FairFlows:
+    """The launches that are sending bytes over links, by channel.
+
+    Each call is at the time of the one before or later, and not after :attr:`next_end`. Each looks
+    at the launches that share a link with one another and with what changes, O(launches links).
+
+    Parameters
+    ----------
+    paths
+        Of each channel the numbers of the links that its launches cross.
+    capacities
+        Of each link [bytes/us].
+    classes
+        Of each channel; higher ones are served first.
+    """
+
+    __slots__ = ("_capacities", "_classes", "_crossing", "_flows", "_heap", "_paths", "next_end")
+
+    def __init__(
+        self,
+        paths: Sequence[Sequence[int]],
+        capacities: Sequence[float],
+        classes: Sequence[int],
+    ) -> None:
+        self._paths, self._capacities, self._classes = paths, capacities, classes
+        self._flows: dict[int, _FlowProgress] = {}
+        self._crossing: list[dict[int, None]] = [{} for _ in capacities]  # channels on each link
+        self._heap: list[tuple[float, int]] = []  # ends, channels; some out of date
+        #: When the next launch ends at the present speeds [us]; inf when none is under way.
+        self.next_end = inf
+
+    def begin(
+        self, channel: int, rest: float, rate: float, most: float, span: Sequence[float]
+    ) -> None:
+        """Begin to send what takes so long alone [us], at so many bytes/us on each link.
+
+        ``most`` is its largest speed for now, ``span`` is now and when it would end alone [us].
+        """
+        now, end = span
+        self._flows[channel] = _FlowProgress(rest, rate, most, now, end)
+        for link in self._paths[channel]:
+            self._crossing[link][channel] = None
+        self._share(self._connected(channel), now)
+
+    def slow(self, channel: int, most: float, now: float) -> None:
+        """Give what a channel sends, if it does, another largest speed."""
+        if channel in self._flows and self._flows[channel].most != most:
+            self._flows[channel].most = most
+            self._share(self._connected(channel), now)
+
+    def pop(self) -> int:
+        """End what ends next, and return its channel; of equal ends the smaller number first."""
+        now, (_, channel) = self.next_end, heappop(self._heap)
+        others = self._connected(channel)
+        del self._flows[channel], others[channel]
+        for link in self._paths[channel]:
+            del self._crossing[link][channel]
+        self._share(others, now)
+        return channel
+
+    def _connected(self, channel: int) -> dict[int, None]:
+        """Return the channels that share links with one, with these, and so on, itself first."""
+        found = {channel: None}
+        queue, seen = [channel], set[int]()
+        for each in queue:  # grows while it is read
+            for link in self._paths[each]:
+                if link not in seen:
+                    seen.add(link)
+                    fresh = [other for other in self._crossing[link] if other not in found]
+                    found.update(dict.fromkeys(fresh))
+                    queue += fresh
+        return found
+
+    def _share(self, channels: Iterable[int], now: float) -> None:
+        """Give channels that share links their speeds, and find the next end."""
+        flows, classes = self._flows, self._classes
+        some = sorted(channels, key=lambda channel: (-classes[channel], channel))
+        left: dict[int, float] = {}
+        while some:
+            same = [channel for channel in some if classes[channel] == classes[some[0]]]
+            some = some[len(same) :]
+            wants = {channel: flows[channel].rate * flows[channel].most for channel in same}
+            rates = fair_rates(wants, self._paths, self._capacities, left)
+            for channel in same:
+                flow, rate = flows[channel], rates[channel]
+                speed = flow.most if rate == wants[channel] else rate / flow.rate
+                if speed != flow.speed:
+                    flow.go_on(speed, now)
+                    heappush(self._heap, (flow.end, channel))
+        heap = self._heap
+        while heap and (heap[0][1] not in flows or flows[heap[0][1]].end != heap[0][0]):
+            heappop(heap)
+        self.next_end = max(now, heap[0][0]) if heap else inf
+
+
+def fair_rates(
+    wants: Mapping[int, float],
+    paths: Sequence[Sequence[int]],
+    capacities: Sequence[float],
+    left: dict[int, float],
+) -> dict[int, float]:
+    """Share links max-min fairly among flows of which each wants so much at most [bytes/us].
+
+    Progressive filling: the least of what the links leave each of their flows is what the flows of
+    that link have, unless some want less. ``left`` is what is left of links already, and is brought
+    up to date.
+
+    Notes
+    -----
+    O(flows (flows + links)) at most.
+    """
+    rates: dict[int, float] = {}
+    open_on: dict[int, dict[int, None]] = {}
+    for flow in wants:
+        for link in paths[flow]:
+            open_on.setdefault(link, {})[flow] = None
+            left.setdefault(link, capacities[link])
+    waiting = dict.fromkeys(wants)
+    while waiting:
+        share = min((left[link] / len(some) for link, some in open_on.items() if some), default=inf)
+        done = {flow: wants[flow] for flow in waiting if wants[flow] <= share * (1 + _SAME)}
+        if not done:
+            tight = [
+                link
+                for link, some in open_on.items()
+                if some and left[link] / len(some) <= share * (1 + _SAME)
+            ]
+            done = {flow: share for link in tight for flow in open_on[link]}
+        for flow, rate in done.items():
+            rates[flow] = rate
+            del waiting[flow]
+            for link in paths[flow]:
+                left[link] = max(0.0, left[link] - rate)
+                del open_on[link][flow]
+    return rates
