@@ -3,7 +3,7 @@
 from collections import defaultdict
 
 from solver.costs import TABLE, Cluster
-from solver.graph import ALL_GATHER, ALL_REDUCE, BROADCAST, COMPUTE, Graph, Op, build
+from solver.graph import ALL_GATHER, ALL_REDUCE, COMPUTE, SEND_RECV, Graph, Op, build
 from solver.shapes.efficiency import Efficiencies
 from solver.shapes.hardware import TrainingCluster
 from solver.shapes.job_shape import JobShape
@@ -26,8 +26,7 @@ def job_graph(
     The passes of pipeline rank r are ops ``F2.0``, ``B2.0`` and ``W2.0`` (virtual stage 2,
     micro-batch 0) of the stream ``r/compute``. Messages go from rank to rank on the channel
     ``r-s``, sums of gradients on ``r/data``; collectives inside a pass are part of its time, as all
-    ranks of their group are alike. A message is a broadcast between two ranks, which costs what it
-    does: start-up, hop, bytes over bandwidth.
+    ranks of their group are alike.
 
     Raises
     ------
@@ -56,7 +55,7 @@ def _message_channels(model: Transformer, shape: JobShape, times: StageTimes) ->
     for rank in range(shape.pp if shape.pp > 1 else 0):
         other = (rank + 1) % shape.pp
         points = ((size, times.messages[rank]), (2 * size, 2 * times.messages[rank]))
-        table = Cluster(2, algorithm=TABLE, tables=((BROADCAST, points),))
+        table = Cluster(2, algorithm=TABLE, tables=((SEND_RECV, points),))
         channels[f"{rank}-{other}"] = channels[f"{other}-{rank}"] = table
     return channels
 
@@ -85,7 +84,7 @@ def _pass_ops(model: Transformer, shape: JobShape, times: StageTimes, order: Fla
         if step in sends and order.channel[i] >= 0:
             here, there = divmod(order.channel[i], shape.pp)
             name = f"send {_name(step)}"
-            ops.append(Op(name, BROADCAST, None, size, (_name(step),), f"{here}-{there}"))
+            ops.append(Op(name, SEND_RECV, None, size, (_name(step),), f"{here}-{there}"))
     return ops
 
 
