@@ -7,7 +7,7 @@ from typing import NamedTuple
 from solver.shapes.job_shape import JobShape
 from solver.shapes.layer_times import ELEMENT
 from solver.shapes.pipeline.orders import BACKWARD, FORWARD, GPIPE, ORDERS, WEIGHTS, ZERO_BUBBLE
-from solver.shapes.stage_times import stage_parameters
+from solver.shapes.step_ends import stage_parameters
 from solver.shapes.transformer import Transformer
 
 #: Bytes of the optimizer's state for a parameter: a 32-bit weight and Adam's two moments.

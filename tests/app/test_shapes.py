@@ -126,7 +126,7 @@ def test_what_is_refused(changes, pointers) -> None:
 def test_a_call_answers_as_python_does() -> None:
     """Over HTTP the same work is done: of the route's own example."""
     body = json.dumps(EXAMPLE).encode()
-    answered = ranking(None, body)  # type: ignore[arg-type] - nothing is stored
+    answered = ranking(None, body)
     assert ShapeAnswer.model_validate_json(answered.content) == interlace.shape(EXAMPLE)
 
 

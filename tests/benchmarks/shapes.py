@@ -10,6 +10,8 @@ VIA-Research/vTrain, MIT.
 
 import argparse
 import csv
+import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -18,11 +20,14 @@ from solver.shapes.fit.rows import MeasuredShape
 from solver.shapes.fit.shape_fit import fit_steps
 from solver.shapes.hardware import ACCELERATORS, NetworkLevel, TrainingCluster
 from solver.shapes.job_shape import JobShape
+from solver.shapes.memory import peak_memory
+from solver.shapes.published import PUBLISHED
 from solver.shapes.transformer import Transformer
 
 DATA = Path(__file__).parents[2].parent / "shared" / "data"
 SINGLE = DATA / "shapes" / "vtrain_single_given.csv"
 MULTI = DATA / "shapes" / "vtrain_multi_given.csv"
+B200 = DATA / "shapes" / "simumax_b200_given.csv"
 TABLE = DATA / "vtrain_allreduce_lut/VIA-Research+vTrain/a100_AR_GPU8_1M_1024M_LUT"
 
 
@@ -67,6 +72,40 @@ def steps_of(path: Path, machines: dict[int, TrainingCluster]) -> list[MeasuredS
             cluster = machines.setdefault(max(8, gpus), machine(max(8, gpus)))
             time = float(row["iteration time (ms)"]) * 1e3
             steps.append(MeasuredShape(model, cluster, shape, time))
+    return steps
+
+
+def b200_steps(path: Path) -> list[tuple[MeasuredShape, float]]:
+    """Read steps of 8 B200 with their memory [GiB]: ZeRO-1, sequence parallelism, one dense layer.
+
+    Of DeepSeek-V3's few layers the first is dense: with fewer experts the memory is that measured.
+    """
+    level = NetworkLevel("node", 8, 7200.0)
+    cluster = TrainingCluster(ACCELERATORS["b200"], (level,))
+    names = {"deepseekv3": "deepseek-v3"}
+    steps = []
+    with path.open(encoding="utf-8") as file:
+        for row in csv.DictReader(file):
+            parts = dict(re.findall(r"_(tp|pp|dp|ep|cp|seq|l|mbc|mbs)(\d+)", row["case"]))
+            model = PUBLISHED[names.get(row["model"], row["model"])]
+            model = replace(
+                model,
+                layers=int(row["layers"]),
+                sequence=int(parts.get("seq", 4096)),
+                dense_layers=min(model.dense_layers, 1),
+            )
+            degrees = {name: int(parts.get(name, 1)) for name in ("tp", "pp", "dp", "ep", "cp")}
+            shape = JobShape(
+                **degrees,  # type: ignore[arg-type]
+                micro_batch=int(parts.get("mbs", 1)),
+                micro_batches=int(row["micro batches"]),
+                sequence_parallel=degrees["tp"] > 1,
+                sharding="optimizer",
+            )
+            time = float(row["measured ms"]) * 1e3
+            steps.append(
+                (MeasuredShape(model, cluster, shape, time), float(row["allocated GiB at peak"]))
+            )
     return steps
 
 
@@ -141,6 +180,14 @@ def main() -> None:
             )
     show("many nodes, 11 folds", *folds(multi, 11))
     show("many nodes, 11 folds, with one node", *folds(multi, 11, fit.known, single))
+    small = b200_steps(B200)
+    show("8 B200, each from the others", *folds([row for row, _ in small], len(small)))
+    for row, gib in small:
+        memory = peak_memory(row.model, row.shape).peak_bytes / 2**30
+        print(
+            f"  {row.model.name} {row.shape}: {memory:.1f} GiB, measured {gib:.1f} GiB "
+            f"({100 * (memory / gib - 1):+.1f} %)"
+        )
 
 
 if __name__ == "__main__":

@@ -11,6 +11,8 @@ from solver.shapes.efficiency import ASSUMED
 from solver.shapes.hardware import ACCELERATORS, NetworkLevel, TrainingCluster
 from solver.shapes.memory import RankMemory, most_held, peak_memory
 from solver.shapes.pipeline.orders import BACKWARD, FORWARD, ORDERS, WEIGHTS
+from solver.shapes.ranking import rank as ranking_module
+from solver.shapes.ranking import space
 from solver.shapes.ranking.bound import least_time
 from solver.shapes.ranking.rank import MEMORY_SHARE, rank_shapes
 from solver.shapes.ranking.space import ShapeSpace, shapes_of
@@ -71,6 +73,19 @@ def test_a_ranking_that_is_cut_says_its_gap() -> None:
     assert cut.simulated == 1
     assert cut.lower_bound_us <= whole.best[0].step.time_us <= cut.best[0].step.time_us
     assert cut.is_proven == (cut.lower_bound_us == cut.best[0].step.time_us)
+
+
+def test_shapes_of_too_many_passes_have_a_bound(monkeypatch) -> None:
+    monkeypatch.setattr(ranking_module, "MOST_PASSES", 100)
+    ranking = rank_shapes(MODEL, CLUSTER, SPACE, ASSUMED, count=1)
+    assert ranking.least_bound_us is not None
+    assert ranking.lower_bound_us <= ranking.best[0].step.time_us
+
+
+def test_a_space_has_its_most_shapes(monkeypatch) -> None:
+    monkeypatch.setattr(space, "MOST_SHAPES", 10)
+    with pytest.raises(InvalidOptions, match="fix some parts"):
+        rank_shapes(MODEL, CLUSTER, SPACE, ASSUMED)
 
 
 def test_better_shapes_are_told_as_they_are_found() -> None:

@@ -16,7 +16,7 @@ from solver.shapes.hardware import (
     faults_of_cluster,
 )
 from solver.shapes.job_graph import job_graph
-from solver.shapes.job_shape import RECOMPUTATIONS, SHARDINGS, JobShape, faults_of_shape
+from solver.shapes.job_shape import CONTEXTS, RECOMPUTATIONS, SHARDINGS, JobShape, faults_of_shape
 from solver.shapes.memory import peak_memory, rank_memories
 from solver.shapes.published import PUBLISHED
 from solver.shapes.stage_times import stage_times
@@ -50,6 +50,8 @@ def shapes(draw):
         sharding=draw(st.sampled_from(SHARDINGS)),
         recomputation=draw(st.sampled_from(RECOMPUTATIONS)),
         overlapped_buckets=draw(st.sampled_from([1, 3])),
+        context=draw(st.sampled_from(CONTEXTS)),
+        shard=draw(st.sampled_from([None, 1])),
     )
 
 
@@ -73,6 +75,31 @@ def test_faster_machines_and_smaller_costs_never_take_longer(shape) -> None:
         factor = 2.0 if name in ("matmul", "memory") else 0.5
         better = replace(ASSUMED, **{name: factor * getattr(ASSUMED, name)})
         assert simulate_step(MODEL, CLUSTER, shape, better).time_us <= time * (1 + 1e-9)
+
+
+def test_uneven_experts_and_exposed_context_take_longer() -> None:
+    even = JobShape(tp=2, dp=4, ep=4, micro_batches=2, sequence_parallel=True)
+    assert not list(faults_of_shape(even, EXPERTS))
+    skewed = replace(even, expert_imbalance=2.0)
+    times = [simulate_step(EXPERTS, CLUSTER, shape, ASSUMED) for shape in (even, skewed)]
+    exposed = [dict(step.exposed)["expert"] for step in times]
+    assert 0 < exposed[0] < exposed[1]
+    assert times[0].time_us < times[1].time_us
+    ring = JobShape(cp=4, micro_batch=8, recomputation="full")
+    gathered = replace(ring, context="all_gather")
+    hidden, shown = (
+        dict(simulate_step(MODEL, CLUSTER, shape, ASSUMED).exposed)["context"]
+        for shape in (ring, gathered)
+    )
+    assert hidden < shown
+
+
+def test_layers_may_be_given_to_stages() -> None:
+    uneven = JobShape(pp=2, micro_batches=2, layers_of_stages=(3, 5))
+    assert not list(faults_of_shape(uneven, MODEL))
+    assert JobShape(pp=3).stage_layers(8) == (3, 3, 2)
+    passes = stage_times(replace(MODEL, tied=False), CLUSTER, uneven, ASSUMED).passes
+    assert passes[0][1] < passes[1][1]
 
 
 def test_parameters_are_those_published() -> None:

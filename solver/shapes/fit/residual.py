@@ -31,12 +31,13 @@ from solver.shapes.fit.physics import DEVIATION
 from solver.shapes.fit.rows import FEATURES, LAYER_FEATURES
 from solver.units import FloatArray
 
-#: Mean and standard deviation of the prior of the lengths' logarithms: of a layer's features, and
-#: of the others, whose effect is simulated rather than learned.
-_LAYER_LENGTH, _OTHER_LENGTH, _LENGTH_SPREAD = 0.7, 2.0, 0.7
+#: Prior of the lengths' logarithms, and its standard deviation: of a layer's features; of tensor
+#: parallelism, where each degree has hosts and collectives of its own; and of the others, whose
+#: effect is simulated rather than learned.
+_LAYER_LENGTH, _TENSOR_LENGTH, _OTHER_LENGTH, _LENGTH_SPREAD = 0.7, -0.7, 2.0, 0.4
 
 #: Prior of the logarithms of a, b and the noise, and its standard deviation.
-_SCALES, _SCALE_SPREAD = (log(0.1), log(0.03), log(0.005)), 0.7
+_SCALES, _SCALE_SPREAD = (log(0.15), log(0.03), log(0.005)), 0.7
 
 _BOUNDS = ((-1.5, 4.0), (-6.0, 0.0), (-6.5, -2.0))
 
@@ -135,6 +136,7 @@ def _hyperparameters(features: FloatArray, slopes: FloatArray, values: FloatArra
     """Return the hyperparameters of the greatest posterior."""
     layer = len(LAYER_FEATURES)
     means = np.array([_LAYER_LENGTH] * layer + [_OTHER_LENGTH] * (len(FEATURES) - layer))
+    means[LAYER_FEATURES.index("tp")] = _TENSOR_LENGTH
     means = np.concatenate([means, _SCALES])
     spreads = np.array([_LENGTH_SPREAD] * len(FEATURES) + [_SCALE_SPREAD] * len(_SCALES))
     varies = np.ptp(features, axis=0) > 0
