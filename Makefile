@@ -77,7 +77,7 @@ openapi: $(VENV)/installed-dev  ## write openapi/openapi.json anew, and what is 
 bench: $(VENV)/installed-dev  ## benchmark: speed of the parts
 	$(BIN)/python -m tests.benchmarks.speed
 
-reproduce: $(VENV)/installed-dev  ## benchmark: figures of the PACE and OSF papers beside ours
+reproduce: $(VENV)/installed-dev  ## benchmark: figures of five papers beside ours, with page and plots
 	$(BIN)/python -m tests.benchmarks.reproduce
 
 suite: $(VENV)/installed-dev  ## benchmark: gap to the bound over graphs and clusters

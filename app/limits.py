@@ -92,6 +92,9 @@ MIN_UTILISATION = 1e-6
 #: Most keys of a model, and jobs on one server.
 MAX_KEYS = 10_000
 MAX_SHARING_JOBS = 16
+#: Most sizes of chunks that are tried, and racks whose prices are compared.
+MAX_CHUNK_SIZES = 16
+MAX_OVERSUBSCRIPTIONS = 16
 #: Most chunks that keys are cut into: more take seconds.
 MAX_PLACED_CHUNKS = 300_000
 #: Most pushes and pulls of all simulations of an answer: they take up to ten seconds.

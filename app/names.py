@@ -91,6 +91,7 @@ FITS = (
 FUSIONS = (
     "joint",
     "maxmin",
+    "maxmin_momentum",
     "none",
 )
 
@@ -152,22 +153,32 @@ MEASURED = (
 #: Algorithms of costs (``solver.costs``), each with the fields that some only have.
 ALGORITHMS: dict[str, tuple[str, ...]] = {
     "ring": (
+        "negotiation_us_per_worker",
+        "line_rate_share",
         "hop_us",
         "reduction_gbps",
     ),
     "recursive_doubling": (
+        "negotiation_us_per_worker",
+        "line_rate_share",
         "hop_us",
         "reduction_gbps",
     ),
     "halving_doubling": (
+        "negotiation_us_per_worker",
+        "line_rate_share",
         "hop_us",
         "reduction_gbps",
     ),
     "double_binary_tree": (
+        "negotiation_us_per_worker",
+        "line_rate_share",
         "hop_us",
         "reduction_gbps",
     ),
     "hierarchical": (
+        "negotiation_us_per_worker",
+        "line_rate_share",
         "hop_us",
         "reduction_gbps",
         "node_workers",
@@ -176,10 +187,16 @@ ALGORITHMS: dict[str, tuple[str, ...]] = {
         "shared_nic",
     ),
     "parameter_server": (
+        "negotiation_us_per_worker",
+        "line_rate_share",
         "hop_us",
         "placement",
     ),
-    "in_network": ("hop_us",),
+    "in_network": (
+        "negotiation_us_per_worker",
+        "line_rate_share",
+        "hop_us",
+    ),
     "table": (
         "table",
         "tables",

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from solver.parameter_server.steps import StepOp, build_step
     from solver.parameter_server.throughput import predict as predict_parameter_server
     from solver.placements.chunks import Key
-    from solver.placements.plan import PlacementOptions as PlacementOptions
+    from solver.placements.options import PlacementOptions as PlacementOptions
     from solver.placements.plan import keys_of, plan_placements
     from solver.planning.options import Options
     from solver.planning.result import Plan
@@ -144,7 +144,7 @@ _HOMES = {
     "Key": "solver.placements.chunks.Key",
     "Op": "solver.graph.Op",
     "Options": "solver.planning.options.Options",
-    "PlacementOptions": "solver.placements.plan.PlacementOptions",
+    "PlacementOptions": "solver.placements.options.PlacementOptions",
     "Plan": "solver.planning.result.Plan",
     "ProgramLimits": "solver.programs.problem.ProgramLimits",
     "ProgramOptions": "solver.programs.plan.ProgramOptions",

@@ -23,6 +23,8 @@ MAX_WORKERS = 1_000_000
 #: Least and most bandwidth [Gbit/s].
 MIN_BANDWIDTH_GBPS = 1e-6
 MAX_BANDWIDTH_GBPS = 1e6
+#: Least share of a bandwidth that a transport reaches.
+MIN_LINE_RATE_SHARE = 1e-3
 #: Longest start-up of a launch, and longest hop [us].
 MAX_STARTUP_US = 1e9
 #: Most times as long as by itself that compute takes beside communication.
@@ -32,8 +34,8 @@ MAX_TABLE_SIZES = 2_048
 
 # Parameter servers ----------------------------------------------------------------------------
 
-#: Most servers of a step: how more share the workers' links is not known.
-MAX_SERVERS = 2
+#: Most servers of a step.
+MAX_SERVERS = 16
 #: Most workers of a predicted throughput, and most steps of each.
 MAX_PREDICTED_WORKERS = 1_000
 MAX_PREDICTED_STEPS = 100_000

@@ -27,6 +27,7 @@ from app.cli.commands.runs import run_
 from app.cli.commands.serve import serve
 from app.cli.commands.shape import shape
 from app.cli.commands.simulate import simulate
+from app.cli.commands.sizes import sizes
 from app.cli.commands.sweep import sweep
 from app.cli.extras import check_extra, missing_extra
 
@@ -44,6 +45,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "export": export,
     "calibrate": calibrate,
     "dlc": dlc,
+    "sizes": sizes,
     "run": run_,
     "delete": delete,
     "audit": audit,

@@ -136,14 +136,26 @@ FIELDS: dict[str, RequestField] = {
         default="0",
     ),
     "ClusterBody.launch_slowdown": RequestField(
-        "Factor by which the bytes of its launches take longer while a rank that takes part "
-        "computes",
+        "Factor by which the bytes of its launches take longer while a rank computes that has "
+        "compute directly before or after a collective on it",
         least=1,
         most=100.0,
         default="1",
     ),
+    "ClusterBody.line_rate_share": RequestField(
+        "Share of bandwidth_gbps that the transport reaches",
+        least=0.001,
+        most=1,
+        default="1",
+    ),
     "ClusterBody.links": RequestField(
         "What several channels may cross",
+    ),
+    "ClusterBody.negotiation_us_per_worker": RequestField(
+        "What each launch takes more for each worker, as workers agree on what is ready",
+        least=0,
+        most=1000000000.0,
+        default="0",
     ),
     "ClusterBody.node_bandwidth_gbps": RequestField(
         "hierarchical: bandwidth between two workers of a node",
@@ -344,6 +356,7 @@ FIELDS: dict[str, RequestField] = {
         choices=(
             "joint",
             "maxmin",
+            "maxmin_momentum",
             "none",
         ),
         default="joint",
@@ -493,7 +506,7 @@ FIELDS: dict[str, RequestField] = {
     "ParameterServerRequest.servers": RequestField(
         "Over how many servers the tensors of a graph are spread",
         least=1,
-        most=2,
+        most=16,
         default="1",
     ),
     "ParameterServerRequest.simulated_steps": RequestField(
@@ -552,6 +565,12 @@ FIELDS: dict[str, RequestField] = {
         most=1152921504606846976,
         default="32768",
     ),
+    "PlacementsRequest.chunk_sizes": RequestField(
+        "Sizes of chunks with which an exchange of each simulated placement is simulated at "
+        "bandwidth_gbps, to find the best",
+        least=1,
+        most=1152921504606846976,
+    ),
     "PlacementsRequest.cluster": RequestField(
         "Instead of both, as other requests have it",
     ),
@@ -578,6 +597,9 @@ FIELDS: dict[str, RequestField] = {
     ),
     "PlacementsRequest.keys": RequestField(
         "Instead",
+    ),
+    "PlacementsRequest.machine": RequestField(
+        "What transfers pay besides their bytes, and cross",
     ),
     "PlacementsRequest.model_bytes": RequestField(
         "Size of the model, as one key",
@@ -610,6 +632,17 @@ FIELDS: dict[str, RequestField] = {
         least=1,
         most=100000,
         default="10000",
+    ),
+    "PlacementsRequest.systems": RequestField(
+        "Systems to simulate beside each other at bandwidth_gbps",
+        choices=(
+            "pbox",
+            "pshard",
+            "mxnet",
+            "gloo_ring",
+            "gloo_ring_chunked",
+            "gloo_halving_doubling",
+        ),
     ),
     "PlacementsRequest.workers": RequestField(
         "How many, or a cluster",

@@ -10,8 +10,8 @@ from solver.errors import Fault
 from solver.graph import ALL_REDUCE, COMPUTE, NETWORK, Graph, first_of
 from solver.limits import MIN_TIME_US
 from solver.placements.chunks import Key, chunk_count
-from solver.placements.jobs import SharedServer
-from solver.placements.plan import PlacementOptions, placement_faults
+from solver.placements.job_steps import SharedServer
+from solver.placements.options import PlacementOptions, placement_faults
 
 #: Fields that the solver calls otherwise.
 _FIELDS = {
@@ -59,15 +59,16 @@ def faults_of(request: PlacementsRequest, graph: Graph | None) -> list[Fault]:
 
 def options_of(request: PlacementsRequest) -> PlacementOptions:
     """Return the options as the solver knows them; jobs without a bandwidth get any."""
-    gbps, jobs = request.gbps() or _ANY_GBPS, request.jobs or ()
+    gbps, jobs, machine = request.gbps() or _ANY_GBPS, request.jobs or (), request.to_machine()
     racks, prices = request.racks, request.prices
     server = SharedServer(
         gbps,
-        gbps,
+        machine.server_gbps or gbps,
         request.interfaces_per_server,
         request.cores_per_interface,
         request.aggregate_gbytes_per_s,
         request.chunk_bytes,
+        machine,
     )
     return PlacementOptions(
         servers=request.servers,
@@ -81,6 +82,10 @@ def options_of(request: PlacementsRequest) -> PlacementOptions:
         server=server if jobs else None,
         prices=prices.to_prices() if prices and prices.sharing() else None,
         most_transfers=request.simulated_transfers,
+        machine=machine,
+        gbps=gbps,
+        chunk_sizes=tuple(request.chunk_sizes or ()),
+        systems=tuple(request.systems or ()),
     )
 
 

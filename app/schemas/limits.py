@@ -137,6 +137,12 @@ class PlacementLimits(BaseModel):
         int, Field(description="Pushes and pulls of all simulations of an answer.")
     ] = limits.MAX_PLACEMENT_TRANSFERS
     jobs: Annotated[int, Field(description="Jobs that share a server.")] = limits.MAX_SHARING_JOBS
+    chunk_sizes: Annotated[int, Field(description="Sizes of chunks that are tried.")] = (
+        limits.MAX_CHUNK_SIZES
+    )
+    oversubscriptions: Annotated[
+        int, Field(description="Racks with a PHub whose prices are compared.")
+    ] = limits.MAX_OVERSUBSCRIPTIONS
 
 
 class SweepLimits(BaseModel):

@@ -25,6 +25,7 @@ from solver.limits import (
     MAX_TABLE_SIZES,
     MAX_WORKERS,
     MIN_BANDWIDTH_GBPS,
+    MIN_LINE_RATE_SHARE,
 )
 
 Microseconds = Annotated[float, Field(ge=0, le=MAX_STARTUP_US)]
@@ -67,6 +68,8 @@ _HOPS = tuple(name for name in ALGORITHMS if name not in MEASURED)
 
 
 COUNTING: dict[str, tuple[str, ...]] = {
+    "negotiation_us_per_worker": _HOPS,
+    "line_rate_share": _HOPS,
     "hop_us": _HOPS,
     "reduction_gbps": tuple(
         name for name in _HOPS if name not in {"parameter_server", "in_network"}
@@ -85,6 +88,16 @@ COUNTING: dict[str, tuple[str, ...]] = {
 }
 
 
+def is_nothing(value: float) -> bool:
+    """Tell whether a time is 0, as where nobody says it."""
+    return value == 0
+
+
+def is_whole(value: float) -> bool:
+    """Tell whether a share is 1, as where nobody says it."""
+    return value == 1
+
+
 class NetworkBody(RequestModel):
     """What a launch costs."""
 
@@ -96,6 +109,26 @@ class NetworkBody(RequestModel):
         ),
     ] = None
     startup_us: Annotated[Microseconds, Field(description="Fixed cost of one launch [us].")] = 0
+    negotiation_us_per_worker: Annotated[
+        Microseconds,
+        Field(
+            exclude_if=is_nothing,
+            description="What each launch takes more for each worker [us], as workers agree on "
+            "what "
+            "is ready: an assumption unless measured at several counts; not with measurements.",
+        ),
+    ] = 0
+    line_rate_share: Annotated[
+        float,
+        Field(
+            ge=MIN_LINE_RATE_SHARE,
+            le=1,
+            exclude_if=is_whole,
+            description="Share of `bandwidth_gbps` that the transport reaches: an assumption "
+            "unless "
+            "measured; not with measurements.",
+        ),
+    ] = 1
     hop_us: Annotated[
         Microseconds,
         Field(description="Fixed cost of each step of the algorithm [us]; not with measurements."),

@@ -4,14 +4,18 @@ from typing import Annotated
 
 from pydantic import Field
 
-from app.schemas.base import AnswerModel, OneOf
+from app.schemas.base import AnswerModel, OneOf, is_unknown
+from app.schemas.machines import MachineBody
 from app.schemas.placements import JobBody, KeyBody, PricesBody, RacksBody
 from solver.costs import PLACEMENTS
 from solver.evidence.evidence import Evidence
+from solver.placements.chunk_sizes import ChunkCurve
 from solver.placements.chunks import Level
 from solver.placements.jobs import SharedJob
 from solver.placements.prices import WorkerValue
 from solver.placements.racks import Ways
+from solver.placements.resources import RESOURCES
+from solver.placements.systems import SystemTime
 
 
 class PlacementRow(AnswerModel):
@@ -101,6 +105,14 @@ class PlacementRow(AnswerModel):
         ),
     ]
     text: Annotated[str, Field(description="What limits it, and what would move that.")]
+    limited_by: Annotated[
+        Annotated[str, OneOf(RESOURCES)] | None,
+        Field(
+            exclude_if=is_unknown,
+            description="What is busy for the longest at the given bandwidth, by the formulas; "
+            "null without a machine.",
+        ),
+    ] = None
 
 
 class ChunksOut(AnswerModel):
@@ -164,6 +176,17 @@ class RacksOut(AnswerModel):
     text: str
 
 
+class RackChoice(AnswerModel):
+    """What a rack with a PHub is worth at one oversubscription."""
+
+    oversubscription: float
+    workers_per_hub: float
+    hub: WorkerValue
+    gain: Annotated[
+        float, Field(description="What it trains for its money over the baseline, less 1.")
+    ]
+
+
 class PricesOut(AnswerModel):
     """A rack with a PHub beside one with servers on the workers' hosts.
 
@@ -179,6 +202,21 @@ class PricesOut(AnswerModel):
         float, Field(description="What the PHub trains for its money over the baseline, less 1.")
     ]
     text: str
+    racks: Annotated[
+        list[RackChoice] | None,
+        Field(
+            exclude_if=is_unknown,
+            description="One for each of `oversubscriptions`; null where none were given.",
+        ),
+    ] = None
+    decision: Annotated[
+        str | None,
+        Field(
+            exclude_if=is_unknown,
+            description="Which placement to take for the money: servers on the workers, or a PHub "
+            "at one of `oversubscriptions`.",
+        ),
+    ] = None
 
 
 class PlacementsRequestOut(AnswerModel):
@@ -200,6 +238,11 @@ class PlacementsRequestOut(AnswerModel):
     racks: RacksBody | None
     prices: PricesBody | None
     jobs: list[JobBody] | None
+    machine: Annotated[
+        MachineBody | None, Field(exclude_if=is_unknown, description="With what its preset says.")
+    ] = None
+    chunk_sizes: Annotated[list[int] | None, Field(exclude_if=is_unknown)] = None
+    systems: Annotated[list[str] | None, Field(exclude_if=is_unknown)] = None
 
 
 class PlacementsAnswer(AnswerModel):
@@ -223,6 +266,24 @@ class PlacementsAnswer(AnswerModel):
     jobs_chunk_bytes: Annotated[
         int | None, Field(description="Size of a chunk where jobs were simulated.")
     ]
+    chunk_curves: Annotated[
+        list[ChunkCurve] | None,
+        Field(
+            exclude_if=is_unknown,
+            description="Of each simulated placement; null where no `chunk_sizes` were given.",
+        ),
+    ] = None
+    systems: Annotated[
+        list[SystemTime] | None,
+        Field(exclude_if=is_unknown, description="Null where no `systems` were given."),
+    ] = None
+    systems_text: Annotated[
+        str | None,
+        Field(
+            exclude_if=is_unknown,
+            description="Which of the systems takes the shortest step, and how much shorter.",
+        ),
+    ] = None
     notes: Annotated[list[str], Field(description="Units, and what the figures assume.")]
     evidence: Annotated[
         Evidence | None,

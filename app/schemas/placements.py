@@ -5,10 +5,11 @@ from typing import Annotated
 
 from pydantic import Field
 
-from app.limits import MAX_KEYS, MAX_SHARING_JOBS
-from app.schemas.base import Name, OneOf, RequestModel
+from app.limits import MAX_CHUNK_SIZES, MAX_KEYS, MAX_OVERSUBSCRIPTIONS, MAX_SHARING_JOBS
+from app.schemas.base import Name, OneOf, RequestModel, is_unknown
 from app.schemas.clusters import ClusterBody
 from app.schemas.graphs import GraphBody
+from app.schemas.machines import MachineBody
 from app.schemas.networks import Gbps, Size, Workers
 from solver.codes import FaultCode
 from solver.costs import PLACEMENTS
@@ -20,10 +21,12 @@ from solver.limits import (
     MIN_TIME_US,
 )
 from solver.placements.chunks import CHUNK_BYTES, Key
-from solver.placements.jobs import TrainingJob
+from solver.placements.job_steps import TrainingJob
+from solver.placements.machine import PLAIN, ServerMachine
 from solver.placements.prices import Ports, Prices, workers_beside
 from solver.placements.rack_transfers import ACROSS, SHARDED
 from solver.placements.racks import Racks
+from solver.placements.systems import SYSTEMS
 
 BatchTime = Annotated[float, Field(ge=MIN_TIME_US, le=MAX_DURATION_US)]
 
@@ -36,7 +39,7 @@ Positive = Annotated[float, Field(ge=1e-6, le=1e12)]
 
 #: How a model is said, and the simulations of a part of the answer, at most.
 _SOURCES = ("model_bytes", "keys", "graph")
-_RACK_SIMULATIONS, _JOB_SIMULATIONS = 4, 2
+_RACK_SIMULATIONS, _JOB_SIMULATIONS, _SIZE_SIMULATIONS = 4, 2, 2
 
 
 class KeyBody(RequestModel):
@@ -159,6 +162,23 @@ class PricesBody(RequestModel):
         Positive | None,
         Field(description="That share a PHub; null for as many as the switch has ports beside it."),
     ] = None
+    oversubscriptions: Annotated[
+        Annotated[
+            list[Annotated[float, Field(ge=1, le=1e12)]],
+            Field(min_length=1, max_length=MAX_OVERSUBSCRIPTIONS),
+        ]
+        | None,
+        Field(
+            exclude_if=is_unknown,
+            description="Of racks with a PHub that are to be compared, each in the place of "
+            "`hub.oversubscription`; the answer picks one.",
+        ),
+    ] = None
+
+    def with_oversubscription(self, ratio: float) -> "PricesBody":
+        """Return the same prices of a rack with a PHub of another oversubscription."""
+        hub = self.hub.model_copy(update={"oversubscription": ratio})
+        return self.model_copy(update={"hub": hub})
 
     def sharing(self) -> float:
         """Return the workers that share a PHub; 0 where the switch has no ports for any."""
@@ -292,6 +312,36 @@ class PlacementsRequest(RequestModel):
             "`bandwidth_gbps`."
         ),
     ] = None
+    machine: Annotated[
+        MachineBody | None,
+        Field(
+            exclude_if=is_unknown,
+            description="What transfers pay besides their bytes, and cross; null for nothing.",
+        ),
+    ] = None
+    chunk_sizes: Annotated[
+        Annotated[list[Size], Field(min_length=1, max_length=MAX_CHUNK_SIZES)] | None,
+        Field(
+            exclude_if=is_unknown,
+            description="Sizes of chunks with which an exchange of each simulated placement is "
+            "simulated at `bandwidth_gbps`, to find the best [bytes].",
+        ),
+    ] = None
+    systems: Annotated[
+        Annotated[
+            list[Annotated[str, OneOf(SYSTEMS)]], Field(min_length=1, max_length=len(SYSTEMS))
+        ]
+        | None,
+        Field(
+            exclude_if=is_unknown,
+            description="Systems to simulate beside each other at `bandwidth_gbps`; speed-ups are "
+            "over the first.",
+        ),
+    ] = None
+
+    def to_machine(self) -> ServerMachine:
+        """Return the machine as the solver knows it."""
+        return self.machine.to_machine() if self.machine else PLAIN
 
     def worker_count(self) -> int | None:
         """Return the workers; None where neither field says them."""
@@ -312,6 +362,8 @@ class PlacementsRequest(RequestModel):
         count = len(set(self.simulate))
         count += _RACK_SIMULATIONS if self.racks else 0
         count += _JOB_SIMULATIONS if self.jobs else 0
+        count += _SIZE_SIMULATIONS * len(self.chunk_sizes or ()) * len(set(self.simulate))
+        count += _SIZE_SIMULATIONS * len(self.systems or ())
         return count * self.simulated_transfers
 
     def own_faults(self) -> list[Fault]:
@@ -343,17 +395,28 @@ def _cluster_faults(request: PlacementsRequest) -> Iterator[Fault]:
         if request.cluster and getattr(request, name) is not None:
             detail = f"Give a cluster or {name}, not both."
             yield Fault(f"/{name}", FaultCode.EXTRA_FIELD, detail)
+    place = "/cluster/bandwidth_gbps" if request.cluster else "/bandwidth_gbps"
     if request.jobs and request.gbps() is None:
-        place = "/cluster/bandwidth_gbps" if request.cluster else "/bandwidth_gbps"
         detail = "Jobs that share a server need bandwidth_gbps, that of the interfaces."
         yield Fault(place, FaultCode.MISSING_FIELD, detail)
+    for name in ("chunk_sizes", "systems"):
+        if getattr(request, name) and request.gbps() is None:
+            detail = f"{name} are simulated at bandwidth_gbps, that of the interfaces: give it."
+            yield Fault(place, FaultCode.MISSING_FIELD, detail)
 
 
 def _part_faults(request: PlacementsRequest) -> Iterator[Fault]:
-    for i, name in enumerate(request.simulate):
-        if name in request.simulate[:i]:
-            detail = f"simulate: {name} stands there twice."
-            yield Fault(f"/simulate/{i}", FaultCode.OUT_OF_RANGE, detail)
+    for field in ("simulate", "systems", "chunk_sizes"):
+        values = getattr(request, field) or []
+        for i, name in enumerate(values):
+            if name in values[:i]:
+                detail = f"{field}: {name} stands there twice."
+                yield Fault(f"/{field}/{i}", FaultCode.OUT_OF_RANGE, detail)
+    for i, ratio in enumerate((request.prices and request.prices.oversubscriptions) or ()):
+        assert request.prices is not None, "it has oversubscriptions"
+        if not request.prices.with_oversubscription(ratio).sharing():
+            detail = f"Prices: with {ratio:g}:1 the switch has no ports for workers beside a PHub."
+            yield Fault(f"/prices/oversubscriptions/{i}", FaultCode.OUT_OF_RANGE, detail)
     if request.prices and not request.prices.sharing():
         detail = (
             f"Prices: a switch of {request.prices.hub.switch_ports:g} ports has none for workers "

@@ -58,7 +58,8 @@ class OptionsBody(RequestModel):
         OneOf(tuple(FUSIONS)),
         Field(
             description="`joint`: buckets, parts and order chosen together, never worse than any "
-            "policy; `maxmin`: PACE's Algorithm 1; `none`: each tensor alone."
+            "policy; `maxmin`: PACE's Algorithm 1; `maxmin_momentum`: the same for some numbers of "
+            "buckets, chosen by chance and slope; `none`: each tensor alone."
         ),
     ] = "joint"
     schedule: Annotated[

@@ -8,7 +8,9 @@ from pydantic import Field
 from app.limits import MAX_STEP_OPS
 from app.schemas.base import Name, RequestModel
 from app.schemas.graphs import After
+from app.schemas.networks import Microseconds
 from solver.limits import MAX_BYTES, MAX_DURATION_US
+from solver.parameter_server.recorded import RecordedTransfer
 from solver.parameter_server.steps import ServerStep, StepOp
 
 
@@ -20,7 +22,7 @@ class ProfiledOpBody(RequestModel):
         Name,
         Field(
             description="`worker`, `server`, `uplink` (from the worker to the server) or "
-            "`downlink` (to the worker); of two servers the last three have the server's name "
+            "`downlink` (to the worker); of several servers the last three have the server's name "
             "behind a colon.",
             examples=["downlink", "uplink:ps1"],
         ),
@@ -34,6 +36,21 @@ class ProfiledOpBody(RequestModel):
         Field(description="Of a transfer, instead of a time: the bandwidth decides."),
     ] = None
     after: After = Field(default=[])
+    start_us: Annotated[
+        Microseconds | None,
+        Field(
+            description="Of a transfer that was recorded: when it could be sent, from the step's "
+            "beginning [us]. The command fits to it with `--fit`; a prediction does without."
+        ),
+    ] = None
+    end_us: Annotated[
+        Microseconds | None,
+        Field(description="Of a transfer that was recorded: when its last byte had come [us]."),
+    ] = None
+    parse_us: Annotated[
+        Microseconds | None,
+        Field(description="Of a transfer that was recorded: what its receiver then computed [us]."),
+    ] = None
 
 
 class ProfiledStepBody(RequestModel):
@@ -53,6 +70,14 @@ class ProfiledStepBody(RequestModel):
         """Return the ops as the solver knows them."""
         return [
             StepOp(op.id, op.resource, op.duration_us, op.bytes, tuple(op.after)) for op in self.ops
+        ]
+
+    def recorded(self) -> list[RecordedTransfer]:
+        """Return the transfers whose times were recorded."""
+        return [
+            RecordedTransfer(op.resource, op.bytes, op.start_us, op.end_us, op.parse_us)
+            for op in self.ops
+            if op.bytes is not None and op.start_us is not None and op.end_us is not None
         ]
 
 

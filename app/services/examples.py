@@ -81,6 +81,11 @@ _DESCRIPTIONS = {
     "summed between 16 nodes.",
     "tp_gpt_8b": "Megatron-LM's GPT of 8.3 billion parameters: each layer split over 8 GPUs "
     "(`nvlink`), gradients summed between 64 groups.",
+    "seq2seq": "Seq2Seq as Sockeye builds it, LSTMs of 512 units in 3 layers on each side, time "
+    "split "
+    "by FLOPs.",
+    "transformer": "The base Transformer as Sockeye builds it, 6 layers of 512 on each side, time "
+    "split by FLOPs.",
 }
 
 

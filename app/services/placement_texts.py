@@ -23,29 +23,29 @@ def row_text(
     needed = row["bandwidth_gbps"]
     if summing > batch_us:
         return (
-            f"Summing alone takes {_ms(summing)} ms, longer than the {_ms(batch_us)} ms of "
-            f"compute: no bandwidth hides it, cores {_figure(summing / batch_us)} times as many or "
+            f"Summing alone takes {ms(summing)} ms, longer than the {ms(batch_us)} ms of "
+            f"compute: no bandwidth hides it, cores {figure(summing / batch_us)} times as many or "
             "as fast may."
         )
     if not needed:
         return "Nothing is sent: the one worker's host has the model."
     limits = (
-        f"An interface of {_host(row, interfaces)} needs {_figure(needed)} Gbit/s, both directions "
+        f"An interface of {_host(row, interfaces)} needs {figure(needed)} Gbit/s, both directions "
         "summed"
     )
     if gbps is None:
         return f"{limits}."
     headroom = 2 * gbps / needed
     if headroom >= 1:
-        spare = f"{limits}, and has {_figure(headroom)} times as much"
+        spare = f"{limits}, and has {figure(headroom)} times as much"
         return f"{spare}: hidden {_with_workers(row['most_workers'])}."
-    ways = [f"{_figure(needed / 2)} Gbit/s each way", f"batches of {_ms(batch_us / headroom)} ms"]
+    ways = [f"{figure(needed / 2)} Gbit/s each way", f"batches of {ms(batch_us / headroom)} ms"]
     if more := _interfaces(row, gbps, interfaces):
         ways.append(f"{more:,} interfaces a server")
     most = row["most_workers"]
     return " ".join(
         [
-            f"{limits}, and is short by a factor of {_figure(1 / headroom)}:",
+            f"{limits}, and is short by a factor of {figure(1 / headroom)}:",
             f"{', '.join(ways[:-1])} or {ways[-1]} would hide it.",
             f"It is hidden {_with_workers(most)}." if most else "Fewer workers do not hide it.",
         ]
@@ -90,11 +90,11 @@ def decision_text(
     hosts = own_hosts(row)
     where = f"{hosts:,} more host{'' if hosts == 1 else 's'}" if hosts else "no more hosts"
     if gbps is None or row.exchange_us is None:
-        need = f"{_figure(row.bandwidth_gbps)} Gbit/s, both directions summed"
+        need = f"{figure(row.bandwidth_gbps)} Gbit/s, both directions summed"
         return f"Take {row.placement}: its interfaces need the least, {need}, on {where}."
     if row.is_hidden:
         return f"Take {row.placement}: hidden at {gbps:g} Gbit/s each way, on {where}."
-    time = f"{_ms(row.exchange_us)} ms"
+    time = f"{ms(row.exchange_us)} ms"
     return (
         f"Take {row.placement}: none is hidden at {gbps:g} Gbit/s each way, and its exchange is "
         f"the shortest, {time}, on {where}."
@@ -112,7 +112,7 @@ def late_text(row: Mapping[str, Any], found: Placements) -> str:
         if size > found.chunk_bytes
         else "pipelines fill, cores sum, and shards differ by a chunk"
     )
-    return f" Simulated it takes {_ms(simulated)} ms, longer than the compute: {reason}."
+    return f" Simulated it takes {ms(simulated)} ms, longer than the compute: {reason}."
 
 
 def _host(row: Mapping[str, Any], interfaces: int) -> str:
@@ -132,7 +132,7 @@ def _interfaces(row: Mapping[str, Any], gbps: float, interfaces: int) -> int | N
     return math.ceil(of_server * interfaces / (2 * gbps)) if of_worker <= 2 * gbps else None
 
 
-def _figure(value: float) -> str:
+def figure(value: float) -> str:
     """Write four digits, and all before the point."""
     return f"{value:,.0f}" if value >= _WHOLE else f"{value:,.4g}"
 
@@ -149,12 +149,12 @@ def racks_text(reduction: RackReduction) -> str:
     right = reduction.in_rack_us + reduction.between_servers_us
     verdict = "reduce in each rack first" if left > right else "let every worker reach all servers"
     sign = ">" if left > right else "<="
-    said = f"{_ms(left)} {sign} {_ms(right)} ms: {verdict}"
+    said = f"{ms(left)} {sign} {ms(right)} ms: {verdict}"
     if reduction.in_steps is None or reduction.streamed is None:
         return f"{said}; not simulated, the keys alone make too many transfers."
     decided = reduction.is_hierarchical_faster
     parts = [
-        f"simulated {how}, {_ms(ways.flat_us)} ms flat and {_ms(ways.hierarchical_us)} ms by racks"
+        f"simulated {how}, {ms(ways.flat_us)} ms flat and {ms(ways.hierarchical_us)} ms by racks"
         + ("" if ways.is_hierarchical_faster == decided else ", which decides otherwise")
         for how, ways in (("in steps", reduction.in_steps), ("as chunks go", reduction.streamed))
     ]
@@ -167,7 +167,8 @@ def prices_text(comparison: Comparison, workers: float) -> str:
     return f"A PHub for {workers:g} workers trains {more} for the same money."
 
 
-def _ms(time_us: float) -> str:
+def ms(time_us: float) -> str:
+    """Write a time as milliseconds, to a microsecond."""
     return f"{time_us / 1e3:,.3f}"
 
 

@@ -1,6 +1,7 @@
 """Placements: where to put parameter servers, and the bandwidth and money that takes."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,11 +14,13 @@ from app.schemas.placement_answer import (
     PlacementsAnswer,
     PlacementsRequestOut,
     PricesOut,
+    RackChoice,
     RacksOut,
 )
 from app.schemas.placements import PlacementsRequest, PricesBody
 from app.schemas.problem import graph_sha256
 from app.services.graphs import lightened
+from app.services.machine_texts import machine_notes, machine_text, money_text, systems_text
 from app.services.placement_texts import (
     decision_text,
     late_text,
@@ -30,8 +33,9 @@ from solver.chain import chain_of
 from solver.evidence.evidence import stated_evidence
 from solver.graph import Graph
 from solver.placements.bandwidth import is_sharded, summing_us
+from solver.placements.chunk_sizes import layout_us
 from solver.placements.chunks import Key, lay_out
-from solver.placements.exchange import Hosts, exchange_graph, exchange_us
+from solver.placements.exchange_graph import Hosts
 from solver.placements.headroom import most_workers
 from solver.placements.plan import (
     Placement,
@@ -39,10 +43,10 @@ from solver.placements.plan import (
     keys_of,
     plan_placements,
 )
-from solver.placements.prices import Comparison
+from solver.placements.prices import Comparison, compare_prices
 from solver.placements.racks import RackReduction
+from solver.placements.resources import busy_us, limiting
 from solver.schedule import Jobs, jackson
-from solver.units import bytes_per_us
 
 
 def answer_of(graph: Graph | None, request: PlacementsRequest) -> PlacementsAnswer:
@@ -94,7 +98,10 @@ def answer_of(graph: Graph | None, request: PlacementsRequest) -> PlacementsAnsw
         else _prices(request.prices, found.comparison),
         jobs=None if sharing is None else list(sharing.jobs),
         jobs_chunk_bytes=None if sharing is None else sharing.chunk_bytes,
-        notes=list(notes(request, found)),
+        chunk_curves=list(found.curves) or None,
+        systems=list(found.systems) or None,
+        systems_text=systems_text(found.systems) if found.systems else None,
+        notes=[*notes(request, found), *machine_notes(request, found)],
         evidence=stated_evidence(graph, "the bandwidths of hosts"),
         request=_repeated(request, found, graph),
         version=VERSION,
@@ -137,12 +144,20 @@ def _row(
         "exchange_us": None,
         "simulated_exchange_us": None,
         "iteration_bound_us": None,
+        "limited_by": None,
     }
+    machine, busy = request.to_machine(), None
     if gbps is not None:
         both, batch_us = 2 * gbps, found.batch_time_us
         exchange = max(batch_us * need.gbps / both, summed)
+        is_hidden = need.gbps <= both and summed <= batch_us
+        if request.machine is not None:
+            busy = busy_us(need, found.bytes, _hosts(request, found, placement), gbps)
+            exchange = max(busy.values())
+            is_hidden = exchange <= batch_us
+            figures["limited_by"] = limiting(busy)
         figures |= {
-            "is_hidden": need.gbps <= both and summed <= batch_us,
+            "is_hidden": is_hidden,
             "headroom": batch_us / exchange if exchange else None,
             "most_workers": most_workers(
                 need.placement,
@@ -153,13 +168,29 @@ def _row(
                 request.interfaces_per_server,
                 request.cores_per_interface,
                 request.aggregate_gbytes_per_s,
+                machine,
             ),
             "exchange_us": exchange,
             "simulated_exchange_us": _simulated_us(request, keys, found, placement, gbps),
             "iteration_bound_us": _bound(found, exchange, timed),
         }
-    limits = row_text(figures, gbps, request.interfaces_per_server, summed, found.batch_time_us)
+    if busy is not None:
+        limits = machine_text(figures, busy, found.batch_time_us)
+    else:
+        limits = row_text(figures, gbps, request.interfaces_per_server, summed, found.batch_time_us)
     return PlacementRow(**figures, text=limits + late_text(figures, found))
+
+
+def _hosts(request: PlacementsRequest, found: Placements, placement: Placement) -> Hosts:
+    return Hosts(
+        placement.need.placement,
+        found.workers,
+        placement.need.servers,
+        request.interfaces_per_server,
+        request.cores_per_interface,
+        request.aggregate_gbytes_per_s,
+        request.to_machine(),
+    )
 
 
 def _simulated_us(
@@ -170,21 +201,16 @@ def _simulated_us(
     gbps: float,
 ) -> float | None:
     """Return the time of the simulated exchange at a bandwidth [us]."""
-    need, simulated = placement.need, placement.simulated
+    simulated, hosts = placement.simulated, _hosts(request, found, placement)
     if simulated is None:
         return None
-    if request.aggregate_gbytes_per_s is None and simulated.gbps is not None:
+    is_plain = hosts.are_times_per_byte and hosts.machine.server_gbps is None
+    if is_plain and simulated.gbps is not None:
         return found.batch_time_us * simulated.gbps / (2 * gbps)  # transfers alone take time
-    hosts = Hosts(
-        need.placement,
-        found.workers,
-        need.servers,
-        request.interfaces_per_server,
-        request.cores_per_interface,
-        request.aggregate_gbytes_per_s,
-    )
+    if simulated.chunk_bytes > found.chunk_bytes:
+        hosts = replace(hosts, paid_bytes=found.chunk_bytes)
     layout = lay_out(keys, simulated.chunk_bytes, hosts.server_count, hosts.interfaces, hosts.cores)
-    return exchange_us(exchange_graph(layout, hosts), hosts, 1 / bytes_per_us(gbps))
+    return layout_us(layout, hosts, gbps)
 
 
 def _bound(found: Placements, exchange: float, timed: Graph | None) -> float:
@@ -218,7 +244,25 @@ def _racks(reduction: RackReduction) -> RacksOut:
 def _prices(body: PricesBody, comparison: Comparison) -> PricesOut:
     sharing = body.sharing()
     text = prices_text(comparison, sharing)
-    return PricesOut.of(comparison, workers_per_hub=sharing, text=text)
+    racks = None
+    if body.oversubscriptions is not None:
+        racks = [_rack(body.with_oversubscription(ratio)) for ratio in body.oversubscriptions]
+    return PricesOut.of(
+        comparison,
+        workers_per_hub=sharing,
+        text=text,
+        racks=racks,
+        decision=None if racks is None else money_text(comparison.baseline, racks),
+    )
+
+
+def _rack(body: PricesBody) -> RackChoice:
+    found = compare_prices(body.to_prices())
+    return RackChoice.of(
+        found,
+        oversubscription=body.hub.oversubscription,
+        workers_per_hub=body.sharing(),
+    )
 
 
 def _repeated(
@@ -235,4 +279,5 @@ def _repeated(
         bandwidth_gbps=request.gbps(),
         servers=servers,
         prices=prices and prices.model_copy(update={"workers_per_hub": prices.sharing()}),
+        machine=request.machine and request.machine.resolved(),
     )

@@ -141,17 +141,20 @@ resource gains when it is twice as fast, as a share.""",
         "Placement",
         "PlacementRow",
         "placement servers bandwidth_gbps simulated_gbps bytes_per_step busiest is_hidden headroom "
-        "most_workers exchange_us simulated_exchange_us iteration_bound_us text",
+        "most_workers exchange_us simulated_exchange_us iteration_bound_us text limited_by?",
         doc="""\
 One way to place parameter servers: ``ncc``, ``cc``, ``ncs`` or ``cs``.
 
 What follows ``busiest`` is None unless a bandwidth was asked about.""",
     ),
     AnswerClass("SharedJob", "SharedJob", "name alone_us together_us slowdown"),
+    AnswerClass("ChunkPoint", "ChunkPoint", "chunk_bytes exchange_us"),
+    AnswerClass("ChunkCurve", "ChunkCurve", "placement best_chunk_bytes points"),
+    AnswerClass("SystemTime", "SystemTime", "system placement hosts exchange_us step_us speedup"),
     AnswerClass(
         "Placements",
         "PlacementsAnswer",
-        "placements chunks racks prices jobs notes raw",
+        "placements chunks racks prices jobs notes raw chunk_curves? systems? systems_text?",
         doc="The four ways to place parameter servers, and what was asked besides.",
     ),
     AnswerClass(

@@ -184,8 +184,18 @@ class _AnswerText:
         wholes = {each.path[0] for each in fields if each.may_lack and len(each.path) > 1}
         lines += [f'    {whole} = raw.get("{whole}") or {{}}' for whole in sorted(wholes)]
         values = [f"{key}={each.value() if each else 'raw'}" for key, each in self.fields.items()]
-        lines += ["    return cls(", *(f"        {value}," for value in values), "    )"]
+        lines += ["    return cls("]
+        for value in values:
+            lines += _broken(f"        {value},")
+        lines += ["    )"]
         return indent("\n@classmethod\n" + "\n".join(lines) + "\n", "    ")
+
+
+def _broken(line: str) -> list[str]:
+    """Break a value that may be None where its line, which is indented once more, is too long."""
+    if len(line) + 4 <= _WIDTH:
+        return [line]
+    return re.sub(r" (if|else) ", r"\n        \1 ", line).split("\n")
 
 
 def _known(schema: Schema) -> Schema:

@@ -667,6 +667,9 @@ class Placement:
         each tensor can be sent [us].
     text
         What limits it, and what would move that.
+    limited_by
+        What is busy for the longest at the given bandwidth, by the formulas; None without a
+        machine.
     """
 
     placement: str
@@ -682,6 +685,7 @@ class Placement:
     simulated_exchange_us: float | None
     iteration_bound_us: float | None
     text: str
+    limited_by: str | None = None
 
     @classmethod
     def of(cls, raw: Json) -> Placement:
@@ -700,6 +704,7 @@ class Placement:
             simulated_exchange_us=raw["simulated_exchange_us"],
             iteration_bound_us=raw["iteration_bound_us"],
             text=raw["text"],
+            limited_by=raw.get("limited_by"),
         )
 
 
@@ -716,7 +721,7 @@ class SharedJob:
     together_us
         The same with all jobs [us].
     slowdown
-        The second over the time alone with chunks as large, ``coarse_us``: what others take, and
+        The second over the time alone with the same chunks, ``coarse_us``: what others take, and
         nothing of what large chunks do.
     """
 
@@ -737,6 +742,99 @@ class SharedJob:
 
 
 @dataclass(frozen=True)
+class ChunkPoint:
+    """An exchange with chunks of one size.
+
+    Attributes
+    ----------
+    chunk_bytes
+        That size.
+    exchange_us
+        Time of an exchange [us]; None where too few chunks of it could be simulated.
+    """
+
+    chunk_bytes: int
+    exchange_us: float | None
+
+    @classmethod
+    def of(cls, raw: Json) -> ChunkPoint:
+        """Read it from JSON."""
+        return cls(
+            chunk_bytes=raw["chunk_bytes"],
+            exchange_us=raw["exchange_us"],
+        )
+
+
+@dataclass(frozen=True)
+class ChunkCurve:
+    """Exchanges of one placement with chunks of several sizes.
+
+    Attributes
+    ----------
+    placement
+        ``ncc``, ``cc``, ``ncs`` or ``cs``.
+    best_chunk_bytes
+        The size with the shortest exchange, of equal ones the smallest; None where none is known.
+    points
+        In the order of the sizes given.
+    """
+
+    placement: str
+    best_chunk_bytes: int | None
+    points: tuple[ChunkPoint, ...]
+
+    @classmethod
+    def of(cls, raw: Json) -> ChunkCurve:
+        """Read it from JSON."""
+        return cls(
+            placement=raw["placement"],
+            best_chunk_bytes=raw["best_chunk_bytes"],
+            points=tuple(ChunkPoint.of(each) for each in raw["points"]),
+        )
+
+
+@dataclass(frozen=True)
+class SystemTime:
+    """What a step takes with a system.
+
+    Attributes
+    ----------
+    system
+        ``pbox``, ``pshard``, ``mxnet``, or an all-reduce of Gloo.
+    placement
+        Where its servers are; None of collectives, which have none.
+    hosts
+        Workers, and the box where there is one.
+    exchange_us
+        An exchange, or an all-reduce and the update after it [us]; None where it was not simulated:
+        too many transfers, or workers that are no power of two.
+    step_us
+        The longer of compute and exchange [us].
+    speedup
+        The step of the first system named over this one's: how many times as fast it is.
+    """
+
+    system: str
+    placement: str | None
+    hosts: int
+    exchange_us: float | None
+    step_us: float | None
+    speedup: float | None
+
+    @classmethod
+    def of(cls, raw: Json) -> SystemTime:
+        """Read it from JSON."""
+        return cls(
+            system=raw["system"],
+            placement=raw["placement"],
+            hosts=raw["hosts"],
+            exchange_us=raw["exchange_us"],
+            step_us=raw["step_us"],
+            speedup=raw["speedup"],
+        )
+
+
+@dataclass(frozen=True)
 class Placements:
     """The four ways to place parameter servers, and what was asked besides.
 
@@ -752,6 +850,12 @@ class Placements:
         None where no jobs were given, or they make too many transfers.
     notes
         Units, and what the figures assume.
+    chunk_curves
+        Of each simulated placement; None where no ``chunk_sizes`` were given.
+    systems
+        None where no ``systems`` were given.
+    systems_text
+        Which of the systems takes the shortest step, and how much shorter.
     """
 
     placements: tuple[Placement, ...]
@@ -761,6 +865,9 @@ class Placements:
     jobs: tuple[SharedJob, ...] | None
     notes: tuple[str, ...]
     raw: Json = field(repr=False, compare=False)
+    chunk_curves: tuple[ChunkCurve, ...] | None = None
+    systems: tuple[SystemTime, ...] | None = None
+    systems_text: str | None = None
 
     @classmethod
     def of(cls, raw: Json) -> Placements:
@@ -773,6 +880,13 @@ class Placements:
             jobs=None if raw["jobs"] is None else tuple(SharedJob.of(each) for each in raw["jobs"]),
             notes=tuple(raw["notes"]),
             raw=raw,
+            chunk_curves=None
+            if raw.get("chunk_curves") is None
+            else tuple(ChunkCurve.of(each) for each in _rows(raw.get("chunk_curves"))),
+            systems=None
+            if raw.get("systems") is None
+            else tuple(SystemTime.of(each) for each in _rows(raw.get("systems"))),
+            systems_text=raw.get("systems_text"),
         )
 
 

@@ -127,6 +127,9 @@ class Placing(TypedDict, total=False):
     racks: _Fields | None
     prices: _Fields | None
     jobs: Sequence[_Fields] | None
+    machine: _Fields | None
+    chunk_sizes: Sequence[int] | None
+    systems: Sequence[str] | None
 
 
 class Importing(WaitOptions, total=False):

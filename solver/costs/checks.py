@@ -16,6 +16,7 @@ from solver.limits import (
     MAX_STARTUP_US,
     MAX_WORKERS,
     MIN_BANDWIDTH_GBPS,
+    MIN_LINE_RATE_SHARE,
 )
 from solver.wording import must_be, one_of, ranged
 
@@ -30,12 +31,17 @@ _RANGES: dict[str, tuple[type[Integral] | type[Real], _Range]] = {
     **dict.fromkeys(("workers", "node_workers", "measured_workers"), (Integral, (1, MAX_WORKERS))),
     **dict.fromkeys(("bandwidth_gbps", "reduction_gbps"), (Real, _BANDWIDTH)),
     **dict.fromkeys(("node_bandwidth_gbps", "measured_gbps"), (Real, _BANDWIDTH)),
-    **dict.fromkeys(("startup_us", "hop_us", "node_hop_us"), (Real, _TIME)),
+    **dict.fromkeys(("startup_us", "negotiation_us_per_worker"), (Real, _TIME)),
+    **dict.fromkeys(("hop_us", "node_hop_us"), (Real, _TIME)),
+    "line_rate_share": (Real, (MIN_LINE_RATE_SHARE, 1)),
     **dict.fromkeys(("constant_us", "us_per_byte"), (Real, _TIME)),
 }
 
 #: The figures that may not be None.
-_NEEDED = ("workers", "startup_us", "hop_us", "node_hop_us", "constant_us")
+_NEEDED = (
+    *("workers", "startup_us", "negotiation_us_per_worker", "line_rate_share"),
+    *("hop_us", "node_hop_us", "constant_us"),
+)
 
 _NAMES = {"algorithm": tuple(ALGORITHMS), "placement": PLACEMENTS}
 

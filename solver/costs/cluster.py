@@ -35,6 +35,10 @@ class Cluster:
         of each worker's own. Measured costs are scaled to it on request.
     startup_us
         Fixed cost of each launch [us]: negotiation and kernel launch.
+    negotiation_us_per_worker
+        What each launch takes more for each worker [us]: who is ready is asked of all of them.
+    line_rate_share
+        Share of ``bandwidth_gbps`` that the transport reaches, above 0 and at most 1.
     hop_us
         Fixed cost of each step of the algorithm [us].
     reduction_gbps
@@ -86,6 +90,8 @@ class Cluster:
     workers: int
     bandwidth_gbps: float | None = None
     startup_us: float = 0.0
+    negotiation_us_per_worker: float = 0.0
+    line_rate_share: float = 1.0
     hop_us: float = 0.0
     reduction_gbps: float | None = None
     algorithm: str = RING

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from solver.codes import FaultCode
 from solver.costs.algorithms import cost_of
-from solver.costs.algorithms.extrapolation import is_extrapolated
+from solver.costs.algorithms.extrapolation import MEASURED, is_extrapolated
 from solver.costs.algorithms.stepwise import ring_effort
 from solver.costs.checks import cluster_faults
 from solver.costs.cluster import Cluster
@@ -84,6 +84,8 @@ class Network:
         Channels and how far their costs are from what they were fitted to, of those that tell.
     scaled
         Channels whose costs were measured with other workers, or at another bandwidth.
+    assumed
+        Channels and what is assumed of their transport beyond start-up and bandwidth, in words.
     links
         Links and the capacity of each [Gbit/s].
     crossings
@@ -98,6 +100,7 @@ class Network:
     workers: tuple[tuple[str, int], ...] = ()
     errors: tuple[tuple[str, CostError], ...] = ()
     scaled: tuple[str, ...] = ()
+    assumed: tuple[tuple[str, str], ...] = ()
     links: tuple[tuple[str, float], ...] = ()
     crossings: tuple[Crossing, ...] = ()
     launch_slowdowns: tuple[tuple[str, float], ...] = ()
@@ -167,6 +170,11 @@ def network_of(cluster: Cluster) -> Network:
             if channel.cost_error is not None
         ),
         tuple(name for name, channel in channels.items() if is_extrapolated(channel)),
+        tuple(
+            (name, words)
+            for name, channel in channels.items()
+            if (words := _assumed_of(channel)) is not None
+        ),
         cluster.links,
         tuple(
             Crossing(name, channel.path, channel.priority)
@@ -179,6 +187,16 @@ def network_of(cluster: Cluster) -> Network:
             if channel.launch_slowdown > 1
         ),
     )
+
+
+def _assumed_of(channel: Cluster) -> str | None:
+    """Say what is assumed of a channel's transport; None where nothing is, or it was measured."""
+    said = []
+    if channel.negotiation_us_per_worker:
+        said.append(f"{channel.negotiation_us_per_worker:g} us of negotiation a worker and launch")
+    if channel.line_rate_share < 1:
+        said.append(f"{channel.line_rate_share:.4g} of the bandwidth for the transport")
+    return " and ".join(said) if said and channel.algorithm not in MEASURED else None
 
 
 def bytes_on(graph: Graph) -> Counter[str]:

@@ -200,6 +200,9 @@ def _assumed(
     stated = [channel for channel in bytes_on(graph) if channel not in fitted]
     if stated:
         yield f"How far the costs of {' and '.join(stated)} are off is not known."
+    said = dict(network.assumed)
+    for channel in filter(said.__contains__, bytes_on(graph)):
+        yield f"The costs of {channel} assume {said[channel]}."
     for channel in scaled:
         yield f"The costs of {channel} were measured elsewhere, and are scaled as a ring's."
     yield from _kept(graph)

@@ -16,6 +16,7 @@ from solver.fusion.chain.groups import fewest_groups
 from solver.fusion.chain.joint import joint
 from solver.fusion.chain.judge import ChainJudge
 from solver.fusion.chain.maxmin import max_min, unfused
+from solver.fusion.chain.maxmin_momentum import max_min_momentum
 from solver.fusion.search import Fusion, Order, Reporter, SearchOptions
 from solver.fusion.ties import ceiling
 from solver.schedule import SCHEDULERS
@@ -23,7 +24,12 @@ from solver.schedule.execute import cut_at_releases, follow, jobs_of, value_of
 from solver.schedule.slots import on_slots
 
 #: The fusions by name, called alike; add one here.
-FUSIONS: dict[str, Fusion] = {"joint": joint, "maxmin": max_min, "none": unfused}
+FUSIONS: dict[str, Fusion] = {
+    "joint": joint,
+    "maxmin": max_min,
+    "maxmin_momentum": max_min_momentum,
+    "none": unfused,
+}
 
 
 def decide(

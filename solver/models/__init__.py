@@ -25,6 +25,8 @@ MODELS: dict[str, Callable[[], Graph]] = {
     "llama_7b": llama_7b,
     "fsdp_llama_7b": fsdp_llama_7b,
     "tp_gpt_8b": tp_gpt_8b,
+    "seq2seq": seq2seq,
+    "transformer": transformer,
 }
 
 __all__ = [

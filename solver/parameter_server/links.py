@@ -1,6 +1,6 @@
 """The links between workers and servers, and how those who are active share them."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from solver.parameter_server.steps import UPLINK
@@ -8,6 +8,8 @@ from solver.units import bytes_per_us
 
 #: A stream's first service on a link with flow control [bytes]: gRPC's usual HTTP/2 window.
 WIN_BYTES = 28_000_000
+#: Shares that are so near are the same, up to rounding.
+_SAME = 1e-12
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,3 +56,41 @@ def share(active: Collection[int], beside: Collection[int]) -> float:
     if len(active) > 1 or last not in beside:
         return 1 / len(active)
     return 1 - 1 / len(beside) if len(beside) > 1 else 0.5
+
+
+def fair_shares(active: Sequence[Collection[int]]) -> list[dict[int, float]]:
+    """Return the max-min fair share of each active worker on each server's link of a direction.
+
+    All connections rise together; those with an end, a server's interface or a worker's, that is
+    full stay where they are.
+
+    Parameters
+    ----------
+    active
+        Of each server the workers that are active on its link.
+
+    Notes
+    -----
+    O(ends * connections). Of two servers it is what :func:`share` gives.
+
+    References
+    ----------
+    .. [1] D. Bertsekas, R. Gallager, Data Networks, 1992, section 6.5.2: max-min flow control.
+    """
+    rates: list[dict[int, float]] = [{} for _ in active]
+    rising = {(server, worker) for server, workers in enumerate(active) for worker in workers}
+    room = {~worker: 1.0 for _, worker in rising} | {server: 1.0 for server, _ in rising}
+    while rising:
+        count = dict.fromkeys(room, 0)
+        for server, worker in rising:
+            count[server] += 1
+            count[~worker] += 1
+        level = min(room[end] / many for end, many in count.items() if many)
+        full = {end for end, many in count.items() if many and room[end] / many <= level + _SAME}
+        stayed = {each for each in rising if each[0] in full or ~each[1] in full}
+        for server, worker in stayed:
+            rates[server][worker] = level
+            room[server] -= level
+            room[~worker] -= level
+        rising -= stayed
+    return rates

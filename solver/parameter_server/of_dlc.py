@@ -75,7 +75,7 @@ def steps_of(
     InvalidTrace
         When no iteration was recorded as a whole.
     InvalidSteps
-        When there are more than two servers, or a message has no bytes.
+        When there are too many servers, or a message has no bytes.
 
     Notes
     -----

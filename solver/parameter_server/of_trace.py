@@ -52,7 +52,7 @@ def trace_steps(
     Raises
     ------
     InvalidTrace
-        When there are more than two servers or none, no such worker, no iteration that was recorded
+        When there are too many servers or none, no such worker, no iteration that was recorded
         as a whole, or a step would break a rule of
         :func:`solver.parameter_server.steps.build_step`.
 

@@ -4,23 +4,28 @@ The algorithm is 3.1 of the paper with the repairs of MODEL.md section 13. A res
 serves one op at a time, what is ready first first. What a worker computes, and what a server
 computes for it, takes as long as in its profile. The links are shared: an op on a link is done in
 one service of its bytes or, with flow control, in two, and all that is in service on a link is
-served at one speed, which :class:`~solver.simulation.clock.SharedProgress` keeps.
+served at one speed, which :class:`~solver.simulation.clock.SharedProgress` keeps; with three
+servers or more each connection has its own.
 """
 
 from collections import deque
 from collections.abc import Sequence
 from heapq import heappop, heappush
 from math import inf
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
-from solver.parameter_server.links import ServerLinks, rate_of, share
+from solver.parameter_server.connections import ConnectionProgress
+from solver.parameter_server.links import ServerLinks, fair_shares, rate_of, share
 from solver.parameter_server.record import RunOptions, ServicePeriod, StepsRun, resources_of
 from solver.parameter_server.steps import ServerStep, servers_of
 from solver.simulation.clock import SharedProgress
 from solver.simulation.factors import lognormal
 from solver.units import slack
+
+#: With no more servers all transfers of a link have one speed.
+_ONE_SPEED: Final = 2
 
 
 def run_steps(
@@ -37,14 +42,14 @@ def run_steps(
     Each worker goes through steps drawn from the profiled ones. An op is ready when all that it
     comes after have ended; its resource serves what was ready first, of equals the first in the
     step. A step ends with its last op, and the worker's next one begins. Each active worker on a
-    link has an equal share of it. With two servers a worker that is alone on one link and not on
-    the other has at most what the other leaves of its own interface (section 5 of the paper):
-    these are the max-min fair shares of all interfaces.
+    link has an equal share of it. With several servers connections have the max-min fair shares of
+    all interfaces: of two, a worker that is alone on one link and not on the other has at most what
+    the other leaves of its own interface (section 5 of the paper).
 
     Parameters
     ----------
     steps
-        Profiled steps, at least one; two servers at most.
+        Profiled steps, at least one.
     workers
         How many.
     links, options
@@ -56,7 +61,8 @@ def run_steps(
 
     Notes
     -----
-    O(services log(workers)); memory for one step of each worker and the ends of all.
+    O(services log(workers)), with three servers or more O(services * ends * connections); memory
+    for one step of each worker and the ends of all.
 
     References
     ----------
@@ -140,7 +146,8 @@ class _ServerRun:
         self._waiting: list[list[int]] = [[] for _ in range(workers)]
         self._left = [0] * workers  # ops that have not ended
         self._heap: list[tuple[float, int]] = []  # ends of what is computed
-        self._clocks = [SharedProgress(1.0) for _ in range(2 * len(servers))]
+        clock = ConnectionProgress if self._servers > _ONE_SPEED else SharedProgress
+        self._clocks = [clock(1.0) for _ in range(2 * len(servers))]
         self._active: list[dict[int, None]] = [{} for _ in self._clocks]  # workers on each link
         self._begun = [0.0] * len(self._names)  # of each resource, begun so far [us]
         self._ends: list[list[float]] = [[] for _ in range(workers)]
@@ -322,10 +329,23 @@ class _ServerRun:
             if self._active[link]:
                 self._clocks[link].set_speed(1 / len(self._active[link]), now)
             return
+        if self._servers > _ONE_SPEED:
+            self._share_fairly(link - link % self._servers, now)
+            return
         pair = link, link ^ 1  # uplinks are 0 and 1, downlinks 2 and 3
         for one, other in (pair, pair[::-1]):
             if self._active[one]:
                 self._clocks[one].set_speed(share(self._active[one], self._active[other]), now)
+
+    def _share_fairly(self, first: int, now: float) -> None:
+        """Set the speeds of all connections of a direction."""
+        group = range(first, first + self._servers)
+        shares = fair_shares([self._active[link] for link in group])
+        for link, own in zip(group, shares, strict=True):
+            clock = self._clocks[link]
+            assert isinstance(clock, ConnectionProgress)
+            place = self._first_link + link
+            clock.set_speeds({w * len(self._names) + place: own[w] for w in own}, now)
 
     def _done(self, now: float) -> list[float]:
         """Tell what each resource has done by now [us]."""

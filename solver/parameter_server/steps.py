@@ -24,7 +24,7 @@ class StepOp(NamedTuple):
         Name, unique in the step.
     resource
         ``worker``; or ``server``, ``uplink`` (from the worker) or ``downlink`` (to it), each with
-        the server's name behind a colon where there are two.
+        the server's name behind a colon where there are several.
     duration_us
         Time on the worker or the server [us]; None for a transfer.
     bytes
@@ -94,7 +94,7 @@ def build_step(ops: Iterable[StepOp]) -> ServerStep:
     Raises
     ------
     InvalidSteps
-        With every fault: values out of range, unknown resources, more than two servers, a server
+        With every fault: values out of range, unknown resources, too many servers, a server
         named in some places only, repeated or unknown ids, self loops, a cycle, no op.
 
     Notes

@@ -2,6 +2,9 @@
 
 from solver.limits import MAX_WORKERS
 from solver.placements.bandwidth import bandwidth, summing_us
+from solver.placements.exchange_graph import Hosts
+from solver.placements.machine import PLAIN, ServerMachine
+from solver.placements.resources import busy_us
 
 
 def most_workers(
@@ -13,6 +16,7 @@ def most_workers(
     interfaces: int = 1,
     cores: int = 1,
     aggregate_gbytes_per_s: float | None = None,
+    machine: ServerMachine = PLAIN,
 ) -> int | None:
     """Return the most workers whose communication stays hidden behind their compute.
 
@@ -39,6 +43,9 @@ def most_workers(
         Of each interface.
     aggregate_gbytes_per_s
         Speed at which a core sums gradients [10^9 bytes a second]; None when it takes no time.
+    machine
+        What transfers cross on hosts with a server, by
+        :func:`solver.placements.resources.busy_us`.
 
     Returns
     -------
@@ -53,6 +60,17 @@ def most_workers(
 
     def is_hidden(workers: int) -> bool:
         need = bandwidth(placement, size, batch_time_us, workers, servers, interfaces)
+        if machine != PLAIN:
+            hosts = Hosts(
+                placement,
+                workers,
+                need.servers,
+                interfaces,
+                cores,
+                aggregate_gbytes_per_s,
+                machine,
+            )
+            return max(busy_us(need, size, hosts, gbps / 2).values()) <= batch_time_us
         summed = summing_us(size, workers, need.servers, interfaces * cores, aggregate_gbytes_per_s)
         return need.gbps <= gbps and summed <= batch_time_us
 

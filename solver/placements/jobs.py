@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 
 from solver.codes import FaultCode
 from solver.errors import Fault, InvalidOptions
-from solver.graph import ALL_REDUCE, Op
 from solver.limits import (
     MAX_BYTES,
     MAX_DURATION_US,
@@ -14,20 +13,10 @@ from solver.limits import (
     MAX_SIMULATED_TRANSFERS,
     MAX_WORKERS,
 )
-from solver.placements.chunks import (
-    CHUNK_BYTES,
-    Chunk,
-    Key,
-    chunk_count,
-    core_faults,
-    key_faults,
-    lay_out,
-)
+from solver.placements.chunks import chunk_count, core_faults, key_faults
 from solver.placements.exchange import simulated_chunk
+from solver.placements.job_steps import SharedServer, TrainingJob, step_ends
 from solver.placements.ranges import real, whole
-from solver.placements.transfers import carry, graph_of, join
-from solver.policies.wfbp import wfbp
-from solver.simulation.engine import simulate
 from solver.units import bytes_per_us
 
 #: Steps of the job with the longest ones.
@@ -36,57 +25,6 @@ _STEPS = 12
 _DROPPED = 8
 #: So many ends of steps of every job are in the window that all are measured in.
 _ENDS = 3
-
-
-@dataclass(frozen=True, slots=True)
-class TrainingJob:
-    """A training job.
-
-    Attributes
-    ----------
-    name
-        Unique among the jobs.
-    keys
-        What its workers push and pull in a step, in that order.
-    batch_time_us
-        Compute time of a step [us].
-    workers
-        How many, each on a host of its own.
-    """
-
-    name: str
-    keys: tuple[Key, ...]
-    batch_time_us: float
-    workers: int
-
-
-@dataclass(frozen=True, slots=True)
-class SharedServer:
-    """A server on a host of its own, and the network around it.
-
-    Attributes
-    ----------
-    worker_gbps
-        Bandwidth of a worker's network interface, each direction [Gbit/s].
-    interface_gbps
-        The same of each interface of the server.
-    interfaces
-        Of the server.
-    cores
-        Of each interface.
-    aggregate_gbytes_per_s
-        Speed at which a core sums the gradients of all workers and updates the model [10^9 bytes
-        of gradients a second]; None when it takes no time.
-    chunk_bytes
-        Size that keys are cut to.
-    """
-
-    worker_gbps: float
-    interface_gbps: float
-    interfaces: int = 1
-    cores: int = 1
-    aggregate_gbytes_per_s: float | None = None
-    chunk_bytes: int = CHUNK_BYTES
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,15 +40,15 @@ class SharedJob:
     together_us
         The same with all jobs [us].
     slowdown
-        The second over the time alone with chunks as large, ``coarse_us``: what others take, and
+        The second over the time alone with the same chunks, ``coarse_us``: what others take, and
         nothing of what large chunks do.
     steps
         Over so many steps the second was measured.
     alone_chunk_bytes
         Size of a chunk where the first was simulated.
     coarse_us
-        The first with the chunks of the second, ``jobs_chunk_bytes``: what it is longer by is of
-        large chunks [us].
+        The first with the chunks of the second, of ``jobs_chunk_bytes``, on the same interfaces and
+        cores: what it is longer by is of large chunks, and of where they are [us].
     """
 
     name: str
@@ -185,14 +123,24 @@ def share(
         return None
     alone = {job: _alone(job, server, most_transfers // _STEPS) for job in map(_unnamed, jobs)}
     size, transfers, ends_of = together
-    coarse = {job: _step_ends([job], [1], server, size)[0][0] for job in alone}
-    found = []
-    for job, ends in zip(jobs, _in_window(ends_of), strict=True):
-        count, same = len(ends) - 1, _unnamed(job)
-        time, (chunk_bytes, before) = (ends[-1] - ends[0]) / count, alone[same]
-        slowdown = time / coarse[same]
-        found.append(SharedJob(job.name, before, time, slowdown, count, chunk_bytes, coarse[same]))
+    once, found = [1] * len(jobs), []
+    for j, (job, ends) in enumerate(zip(jobs, _in_window(ends_of), strict=True)):
+        count, (chunk_bytes, before) = len(ends) - 1, alone[_unnamed(job)]
+        time, same = (ends[-1] - ends[0]) / count, _step_ends(jobs, once, server, size, j)[0][0]
+        found.append(SharedJob(job.name, before, time, time / same, count, chunk_bytes, same))
     return Sharing(tuple(found), size, transfers)
+
+
+def _step_ends(
+    jobs: Sequence[TrainingJob],
+    steps: Sequence[int],
+    server: SharedServer,
+    size: int,
+    only: int | None = None,
+) -> list[list[float]]:
+    """Simulate jobs with chunks of a size, which pay as often as those that they stand for."""
+    paid = server.chunk_bytes if size > server.chunk_bytes else None
+    return step_ends(jobs, steps, replace(server, paid_bytes=paid), size, only)
 
 
 def _unnamed(job: TrainingJob) -> TrainingJob:
@@ -262,72 +210,6 @@ def _transfer_count(jobs: Sequence[TrainingJob], steps: Sequence[int], size: int
         2 * count * job.workers * chunk_count(job.keys, size)
         for job, count in zip(jobs, steps, strict=True)
     )
-
-
-def _step_ends(
-    jobs: Sequence[TrainingJob], steps: Sequence[int], server: SharedServer, size: int
-) -> list[list[float]]:
-    """Simulate jobs that begin at once, and return when each step of each ends [us]."""
-    keys = [key for job in jobs for key in job.keys]
-    chunks = lay_out(keys, size, 1, server.interfaces, server.cores).chunks
-    ops: list[Op] = []
-    last: list[list[int]] = []  # of each step of each job
-    first_key = 0
-    for j, (job, count) in enumerate(zip(jobs, steps, strict=True)):
-        keys_end = first_key + len(job.keys)
-        own = [chunk for chunk in chunks if first_key <= chunk.key < keys_end]
-        first_key = keys_end
-        last.append([])
-        begin: tuple[str, ...] = ()
-        for step in range(count):
-            begin = _step(ops, f"job{j}", f"job{j}.step{step}", own, job, begin, server)
-            last[-1].append(len(ops) - 1)
-    rates = {
-        "worker": 1 / bytes_per_us(server.worker_gbps),
-        "nic": 1 / bytes_per_us(server.interface_gbps),
-        "core": 1e-3 / (server.aggregate_gbytes_per_s or math.inf),
-    }
-    channels = {op.channel: rates[_kind(op.channel)] for op in ops if op.bytes}
-    ends = simulate(*graph_of("jobs", ops, channels), wfbp).ends
-    return [[ends[step] for step in of_job] for of_job in last]
-
-
-def _kind(channel: str) -> str:
-    """Say what a channel is of: ``job0.worker1.out``, ``server.nic2.in``, ``server.nic2.core3``."""
-    if channel.startswith("job"):
-        return "worker"
-    return "core" if "core" in channel else "nic"
-
-
-def _step(
-    ops: list[Op],
-    of_job: str,
-    name: str,
-    chunks: Sequence[Chunk],
-    job: TrainingJob,
-    begin: tuple[str, ...],
-    server: SharedServer,
-) -> tuple[str, ...]:
-    """Add a step of a job; return what the next one comes after."""
-    workers = range(job.workers)
-    ended = list(join(ops, f"{name}.compute", begin, job.batch_time_us))
-    pushed: list[list[str]] = [[] for _ in chunks]
-    for c, chunk in enumerate(chunks):
-        for w in workers:
-            path = [f"{of_job}.worker{w}.out", f"server.nic{chunk.interface}.in"]
-            pushed[c] += carry(ops, f"{name}.push{c}.{w}", chunk.bytes, path, begin)
-    for c, chunk in enumerate(chunks):
-        total = f"{name}.sum{c}"
-        if server.aggregate_gbytes_per_s is None:
-            join(ops, total, pushed[c])
-        else:
-            core = f"server.nic{chunk.interface}.core{chunk.core}"
-            summed = job.workers * chunk.bytes
-            ops.append(Op(total, ALL_REDUCE, None, summed, tuple(pushed[c]), core))
-        for w in workers:
-            path = [f"server.nic{chunk.interface}.out", f"{of_job}.worker{w}.in"]
-            ended += carry(ops, f"{name}.pull{c}.{w}", chunk.bytes, path, (total,))
-    return join(ops, f"{name}.end", ended)
 
 
 def job_faults(jobs: Sequence[TrainingJob]) -> Iterator[Fault]:

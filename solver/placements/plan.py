@@ -1,88 +1,27 @@
 """Plan parameter servers: the table of contents of this package."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from solver.chain import chain_of
-from solver.codes import FaultCode
 from solver.costs import PLACEMENTS
-from solver.errors import Fault, InvalidOptions
+from solver.errors import InvalidOptions
 from solver.graph import Graph
-from solver.limits import (
-    MAX_BYTES,
-    MAX_CHUNKS,
-    MAX_DURATION_US,
-    MAX_SERVER_CORES,
-    MAX_SIMULATED_TRANSFERS,
-    MAX_WORKERS,
-)
 from solver.placements.bandwidth import Need, bandwidth, server_count
+from solver.placements.chunk_sizes import ChunkCurve, chunk_curve
 from solver.placements.chunks import (
-    CHUNK_BYTES,
     Key,
     Level,
     chunk_count,
-    core_faults,
-    key_faults,
     lay_out,
 )
-from solver.placements.exchange import BatchExchange, Hosts, exchange
-from solver.placements.jobs import (
-    SharedServer,
-    Sharing,
-    TrainingJob,
-    job_faults,
-    server_faults,
-    share,
-)
-from solver.placements.prices import Comparison, Prices, compare_prices, price_faults
-from solver.placements.racks import RackReduction, Racks, rack_faults, reduction
-from solver.placements.ranges import real, whole
-
-
-@dataclass(frozen=True, slots=True)
-class PlacementOptions:
-    """How servers are made, and what of them is simulated.
-
-    Attributes
-    ----------
-    servers
-        How many a sharded placement has; None for as many as workers. On the workers' hosts there
-        are no more than these.
-    chunk_bytes
-        Size that keys are cut to.
-    interfaces
-        Network interfaces of a host with a server; a host without one has one.
-    cores
-        Cores of each interface.
-    aggregate_gbytes_per_s
-        Speed at which a core sums the gradients of all workers and updates the model [10^9 bytes
-        of gradients a second]; None when it takes no time.
-    simulated
-        The placements of which an exchange is simulated.
-    racks
-        Racks to reduce the model in; None to leave that out.
-    jobs
-        Jobs that share ``server``; none to leave that out.
-    server
-        The server that they share.
-    prices
-        Prices of racks; None to leave them out.
-    most_transfers
-        Of each simulation; chunks are made larger until there are no more.
-    """
-
-    servers: int | None = None
-    chunk_bytes: int = CHUNK_BYTES
-    interfaces: int = 1
-    cores: int = 1
-    aggregate_gbytes_per_s: float | None = None
-    simulated: tuple[str, ...] = PLACEMENTS
-    racks: Racks | None = None
-    jobs: tuple[TrainingJob, ...] = ()
-    server: SharedServer | None = None
-    prices: Prices | None = None
-    most_transfers: int = MAX_SIMULATED_TRANSFERS
+from solver.placements.exchange import BatchExchange, exchange
+from solver.placements.exchange_graph import Hosts
+from solver.placements.jobs import Sharing, share
+from solver.placements.options import PlacementOptions, placement_faults
+from solver.placements.prices import Comparison, compare_prices
+from solver.placements.racks import RackReduction, reduction
+from solver.placements.systems import Rack, SystemTime, compare_systems
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +67,10 @@ class Placements:
         simulate.
     comparison
         What racks train for their money; None where no prices were given.
+    curves
+        Exchanges with chunks of several sizes, of each simulated placement.
+    systems
+        Systems beside each other.
     """
 
     bytes: int
@@ -139,6 +82,8 @@ class Placements:
     reduction: RackReduction | None
     sharing: Sharing | None
     comparison: Comparison | None
+    curves: tuple[ChunkCurve, ...] = ()
+    systems: tuple[SystemTime, ...] = ()
 
 
 def keys_of(graph: Graph) -> tuple[Key, ...]:
@@ -184,7 +129,7 @@ def plan_placements(
         count: lay_out(keys, options.chunk_bytes, count, options.interfaces, options.cores).levels
         for count in sorted(counts)
     }
-    placements, most = [], options.most_transfers
+    placements, curves, most = [], [], options.most_transfers
     for name in PLACEMENTS:
         need = bandwidth(name, size, batch_time_us, workers, options.servers, options.interfaces)
         hosts = Hosts(
@@ -194,7 +139,10 @@ def plan_placements(
             options.interfaces,
             options.cores,
             options.aggregate_gbytes_per_s,
+            options.machine,
         )
+        if options.chunk_sizes and options.gbps is not None and name in options.simulated:
+            curves.append(chunk_curve(keys, hosts, options.gbps, options.chunk_sizes, most))
         simulated = None
         if name in options.simulated:
             simulated = exchange(keys, hosts, batch_time_us, options.chunk_bytes, most)
@@ -209,76 +157,24 @@ def plan_placements(
         reduction=reduction(keys, options.racks, most) if options.racks else None,
         sharing=share(options.jobs, options.server, most) if options.server else None,
         comparison=compare_prices(options.prices) if options.prices else None,
+        curves=tuple(curves),
+        systems=_systems(keys, batch_time_us, workers, options),
     )
 
 
-def placement_faults(
+def _systems(
     keys: Sequence[Key], batch_time_us: float, workers: int, options: PlacementOptions
-) -> list[Fault]:
-    """Find everything that :func:`plan_placements` refuses."""
-    of_keys, numbers = key_faults(keys), list(_number_faults(batch_time_us, workers, options))
-    faults = [*of_keys, *numbers]
-    if not numbers:
-        is_sized = all(fault.code == FaultCode.DUPLICATE_ID for fault in of_keys)
-        faults += _size_faults(keys if is_sized else (), workers, options)
-    return [*faults, *_part_faults(options)]
-
-
-def _number_faults(
-    batch_time_us: float, workers: int, options: PlacementOptions
-) -> Iterator[Fault]:
-    yield from real("/batch_time_us", "batch_time_us", batch_time_us, MAX_DURATION_US)
-    yield from whole("/workers", "workers", workers, MAX_WORKERS)
-    for name, most in (
-        ("servers", MAX_WORKERS),
-        ("chunk_bytes", MAX_BYTES),
-        ("interfaces", MAX_SERVER_CORES),
-        ("cores", MAX_SERVER_CORES),
-        ("most_transfers", MAX_SIMULATED_TRANSFERS),
-    ):
-        value = getattr(options, name)
-        if value is not None:
-            yield from whole(f"/{name}", name, value, most)
-    rate = options.aggregate_gbytes_per_s
-    if rate is not None:
-        yield from real("/aggregate_gbytes_per_s", "aggregate_gbytes_per_s", rate)
-    for i, name in enumerate(options.simulated):
-        if name not in PLACEMENTS:
-            detail = f"simulated must name some of {', '.join(PLACEMENTS)}, got {name!r}."
-            yield Fault(f"/simulated/{i}", FaultCode.OUT_OF_RANGE, detail)
-
-
-def _size_faults(keys: Sequence[Key], workers: int, options: PlacementOptions) -> Iterator[Fault]:
-    """Find what fits by itself and not together."""
-    servers = workers if options.servers is None else options.servers
-    factors = {
-        "/workers" if options.servers is None else "/servers": servers,
-        "/interfaces": options.interfaces,
-        "/cores": options.cores,
-    }
-    largest = max(factors, key=lambda place: factors[place])
-    yield from core_faults(servers * options.interfaces * options.cores, largest)
-    chunks = chunk_count(keys, options.chunk_bytes)
-    if chunks > MAX_CHUNKS:
-        detail = f"The keys make {chunks:,} chunks; {MAX_CHUNKS:,} is the most."
-        yield Fault("/chunk_bytes", FaultCode.OUT_OF_RANGE, detail)
-
-
-def _part_faults(options: PlacementOptions) -> Iterator[Fault]:
-    """Find what is wrong with racks, jobs and prices."""
-    if options.racks:
-        yield from _under("/racks", rack_faults(options.racks))
-    if options.prices:
-        yield from _under("/prices", price_faults(options.prices))
-    if options.jobs and not options.server:
-        detail = "jobs share a server: say which."
-        yield Fault("/server", FaultCode.MISSING_FIELD, detail)
-    if options.server:
-        yield from server_faults(options.server)
-    if options.jobs or options.server:
-        yield from job_faults(options.jobs)
-
-
-def _under(place: str, faults: Iterable[Fault]) -> Iterator[Fault]:
-    for fault in faults:
-        yield Fault(place + fault.pointer, fault.code, fault.detail)
+) -> tuple[SystemTime, ...]:
+    if not options.systems or options.gbps is None:
+        return ()
+    rack = Rack(
+        workers,
+        options.gbps,
+        options.servers,
+        options.interfaces,
+        options.cores,
+        options.aggregate_gbytes_per_s,
+        options.machine,
+        options.chunk_bytes,
+    )
+    return compare_systems(keys, batch_time_us, rack, options.systems, options.most_transfers)

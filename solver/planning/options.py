@@ -97,7 +97,7 @@ def check_options(options: Options, chain: Chain, graph: Graph) -> None:
                 f"{field} {value} needs {_why_not(chain, graph)}",
             )
             for field, value, usable in (
-                ("fusion", options.fusion, options.fusion != "maxmin"),
+                ("fusion", options.fusion, options.fusion not in ("maxmin", "maxmin_momentum")),
                 ("schedule", options.schedule, options.schedule != "lp"),
                 ("slot_us", options.slot_us, options.slot_us is None),
             )

@@ -167,7 +167,7 @@ def test_files_are_written(run: Run, steps: str, tmp_path: Path) -> None:
         ((DLC[0], "--batch-size", "1", "--rank", "1"), 1, "and 1 is no worker's"),
         ((DLC[2], "--batch-size", "1"), 1, "No worker's iteration was recorded as a whole."),
         ((SESSION, "--batch-size", "1", "--rank", "2"), 1, "Workers 0 to 0 are in the trace"),
-        (("three.txt", "--batch-size", "1"), 1, "three.txt: At most 2 servers, got 3: 's0', 's1'"),
+        (("many.txt", "--batch-size", "1"), 1, "many.txt: At most 16 servers, got 17: 's0', 's1'"),
         (("empty.txt", "--batch-size", "1"), 1, "empty.txt: Op 'pull:0': bytes must be 1"),
         ((PROFILE, "--batch-size", "1"), 1, ": No bytes of 'MatMul/ReadVariableOp' and 8 more: "),
         (("steps.json", "--step", "1"), 2, "--step: The file is no trace"),
@@ -181,7 +181,7 @@ def test_wrong_use(
     run: Run, steps: str, tmp_path: Path, flags: tuple[str, ...], code: int, says: str
 ) -> None:
     (tmp_path / "list.json").write_text("[]")
-    (tmp_path / "three.txt").write_text(of_servers(3, 10))
+    (tmp_path / "many.txt").write_text(of_servers(17, 10))
     (tmp_path / "empty.txt").write_text(of_servers(1, 0))
     gather = copy.deepcopy(TWO_LAYERS)
     gather["graph"]["ops"][1]["kind"] = "all_gather"
@@ -310,3 +310,47 @@ def test_a_service_says_the_same(service: Service, run: Run, steps: str, tmp_pat
         assert lasting(there.stdout) == lasting(here.stdout)
     wrong = run("parameter-server", "steps.json", "--servers", "2", "--server", url)
     assert (wrong.returncode, wrong.stderr[:22]) == (2, "interlace: --servers: ")
+
+
+#: Two recorded steps on a link of 1 byte/us that parse 2 us a transfer.
+RECORDED = {
+    "name": "recorded",
+    "batch_size": 4,
+    "steps": [
+        {
+            "ops": [
+                {
+                    "id": "pull",
+                    "resource": "downlink",
+                    "bytes": size,
+                    "start_us": 5,
+                    "end_us": 5 + size,
+                    "parse_us": 2,
+                },
+                {"id": "compute", "resource": "worker", "duration_us": 50, "after": ["pull"]},
+            ]
+        }
+        for size in (100, 300)
+    ],
+}
+
+
+def test_links_are_fitted_to_recorded_steps(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "recorded.json"
+    path.write_text(json.dumps(RECORDED))
+    flags = (str(path), "--fit", "--workers", "1", "--no-explain")
+    fitted = answer(run, *flags)
+    request = fitted["request"]
+    assert request["bandwidths_gbps"] == [pytest.approx(0.008)]
+    assert [request["parse_us_per_byte"], request["parse_us"]] == pytest.approx([0, 2])
+    assert request["flow_control"] is False
+    first, second, *_ = fitted["notes"]
+    assert first.startswith("Fitted to recorded transfers: 0.008 Gbit/s, no window; parsing takes")
+    assert second.startswith("2 recorded transfers on the downlink end so far from where they")
+    assert answer(run, *flags, "--parse-us", "7")["request"]["parse_us"] == 7
+
+
+def test_steps_that_were_not_recorded_fit_nothing(run: Run, steps: str) -> None:
+    done = run("parameter-server", steps, "--fit")
+    assert done.returncode == 1
+    assert "No transfer has start_us and end_us" in done.stderr

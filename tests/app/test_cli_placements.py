@@ -71,6 +71,27 @@ def test_what_is_asked_besides(tmp_path: Path, two: str, run: Run) -> None:
     assert "\n  job 2 " in done.stdout
 
 
+def test_a_machine_sizes_and_systems(tmp_path: Path, two: str, run: Run) -> None:
+    done = run(
+        "placements", two, "--workers", "4", "--bandwidth-gbps", "16", "--simulate", "ncc",
+        "--machine", "preset=phub,startup_us=0.5", "--chunk-sizes", "100000,1000000",
+        "--systems", "mxnet,pbox", "--simulated-transfers", "4000",
+        "--prices", "baseline_samples_per_s=557,hub_samples_per_s=500",
+        "--oversubscriptions", "1,3",
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "  ncc: Limited by the interfaces of servers, busy for 10.000 ms an exchange; " in (
+        done.stdout
+    )
+    assert "\nSizes of chunks, time of an exchange [ms]:\n" in done.stdout
+    assert "\nncc: best with chunks of " in done.stdout
+    assert "\nSystems, at the same bandwidth [ms]:\n" in done.stdout
+    assert "\nTake ncc, a PHub for 76 workers and 3:1 oversubscription: " in done.stdout
+    done = run("placements", *MODEL, "--oversubscriptions", "1,3")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "needs --prices" in done.stderr
+
+
 def test_a_trace_and_a_request(tmp_path: Path, two: str, run: Run) -> None:
     traced = run("placements", str(TRACE), "--json", "--simulate", "cs")
     assert (traced.returncode, traced.stderr) == (0, "")

@@ -273,7 +273,7 @@ def test_help_has_the_range_and_the_default_of_the_field(run: Run) -> None:
     for part in (
         "--effort <int> Multiplies the moves of the search. [1 to 100; default: 1]",
         "--workers <int> Data-parallel ranks. [1 to 1,000,000; default: the file's",
-        "--fusion <str> joint, maxmin, none. [default: joint]",
+        "--fusion <str> joint, maxmin, maxmin_momentum, none. [default: joint]",
         "[1e-06<=x<=1099511627776.0]",  # of a bucket, in MiB
     ):
         assert part in shown
@@ -282,7 +282,7 @@ def test_help_has_the_range_and_the_default_of_the_field(run: Run) -> None:
 @pytest.mark.parametrize(
     ("line", "words"),
     [
-        ("plan --fusion m", ["maxmin"]),
+        ("plan --fusion m", ["maxmin", "maxmin_momentum"]),
         ("plan --baseline ddp", ["ddp", "ddp_priority"]),
         ("sweep --policy pl", ["plan"]),
         ("plan --set options.s", ["options.schedule=", "options.slot_us=", "options.seed="]),

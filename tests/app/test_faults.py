@@ -209,7 +209,7 @@ REFUSED = [
             ],
             {(f"/cluster/{field}", "extra_field")},
         )
-        for field in ("hop_us", "reduction_gbps")
+        for field in ("hop_us", "reduction_gbps", "negotiation_us_per_worker")
     ),
     # streams are of compute ops, and put them in order
     ([put("graph/ops/1/stream", "gpu0")], {(f"{OPS}/1/stream", "extra_field")}),  # of a tensor

@@ -528,3 +528,126 @@ def test_a_simulation_that_is_late_says_why() -> None:
         assert found.placements[3].is_hidden
         assert "longer than the compute: " in found.placements[3].text
         assert reason in found.placements[3].text
+
+
+MACHINE: Json = {"preset": "phub", "startup_us": 2.0}
+BOX: Json = {
+    "machine": MACHINE,
+    "bandwidth_gbps": 8,
+    "interfaces_per_server": 4,
+    "aggregate_gbytes_per_s": 8,
+    "simulated_transfers": 800,
+}
+
+
+def test_a_machine_limits_what_its_links_carry() -> None:
+    found = ask(**BOX, simulate=["ncc"])
+    ncc, cc, ncs, cs = found.placements
+    # one server takes and sends 8 MB over interfaces of 8 Gbit/s: 1 ms each way on four of them
+    assert (ncc.limited_by, ncc.exchange_us) == ("worker_interfaces", near(1000))
+    assert ncc.is_hidden
+    assert ncc.text.startswith("Limited by the interfaces of workers, busy for 1.000 ms")
+    assert ncc.simulated_exchange_us is not None
+    assert ncc.simulated_exchange_us > 1000
+    slow = ask(**(BOX | {"machine": {"pcie_gbytes_per_s": 2}}), simulate=[])
+    assert (slow.placements[0].limited_by, slow.placements[0].exchange_us) == ("pcie", near(4000))
+    assert (slow.placements[0].most_workers, slow.placements[0].headroom) == (1, near(0.25))
+    assert slow.placements[0].iteration_bound_us == near(4000)
+    fast = ask(**(BOX | {"machine": {"server_gbps": 80}, "interfaces_per_server": 1}), simulate=[])
+    assert [each.limited_by for each in fast.placements[:1]] == ["worker_interfaces"]
+    assert (cc.limited_by, ncs.limited_by, cs.limited_by) != (None, None, None)
+
+
+def test_a_preset_is_filled_in_and_told() -> None:
+    found = ask(**BOX, simulate=[])
+    machine = found.request.machine
+    assert machine is not None
+    assert (machine.preset, machine.startup_us, machine.pcie_gbytes_per_s) == ("phub", 2.0, 90.0)
+    assert any("preset phub" in note for note in found.notes)
+
+
+def test_without_a_machine_nothing_of_it_is_told() -> None:
+    raw = json.loads(ask(bandwidth_gbps=8).model_dump_json())
+    assert {"machine", "chunk_sizes", "systems"}.isdisjoint(raw["request"])
+    assert {"chunk_curves", "systems", "systems_text"}.isdisjoint(raw)
+    assert all("limited_by" not in each for each in raw["placements"])
+
+
+def test_sizes_of_chunks() -> None:
+    found = ask(**BOX, simulate=["ncc", "cs"], chunk_sizes=[1000, 10_000, 500_000])
+    assert found.chunk_curves is not None
+    assert [curve.placement for curve in found.chunk_curves] == ["ncc", "cs"]
+    for curve in found.chunk_curves:
+        assert [point.chunk_bytes for point in curve.points] == [1000, 10_000, 500_000]
+        assert curve.best_chunk_bytes == 10_000
+    assert any("chunk_sizes" in note for note in found.notes)
+
+
+def test_systems_beside_each_other() -> None:
+    found = ask(**BOX, simulate=[], systems=["mxnet", "pshard", "pbox", "gloo_ring_chunked"])
+    assert found.systems is not None
+    assert [each.system for each in found.systems] == found.request.systems
+    assert found.systems[0].speedup == 1
+    assert found.systems_text is not None
+    assert found.systems_text.startswith("pbox takes the shortest step, ")
+    assert found.systems_text.endswith(" times as fast as mxnet.")
+    three = ask(**(BOX | {"workers": 3}), simulate=[], systems=["gloo_halving_doubling"])
+    assert three.systems is not None
+    assert three.systems[0].step_us is None
+    assert three.systems_text == "None of the systems was simulated."
+    assert any("3 workers are no power of two" in note for note in three.notes)
+
+
+def test_racks_are_compared_for_money() -> None:
+    prices = {"baseline_samples_per_s": 557, "hub_samples_per_s": 500}
+    found = ask(simulate=[], prices=prices | {"oversubscriptions": [1, 2, 3]}).prices
+    assert found is not None
+    assert found.racks is not None
+    assert [rack.workers_per_hub for rack in found.racks] == [44, 65, 76]
+    assert [rack.gain for rack in found.racks] == sorted(rack.gain for rack in found.racks)
+    assert found.racks[1].gain == found.gain  # 2:1 is that of the prices
+    assert found.decision is not None
+    assert found.decision.startswith("Take ncc, a PHub for 76 workers and 3:1 oversubscription: ")
+    slow = ask(simulate=[], prices=prices | {"hub_samples_per_s": 300, "oversubscriptions": [2]})
+    assert slow.prices is not None
+    assert slow.prices.decision is not None
+    assert slow.prices.decision.startswith("Take cs, servers on the workers' hosts: 46.12 ")
+
+
+def test_jobs_share_the_links_of_a_machine() -> None:
+    slow: Json = {"machine": {"pcie_gbytes_per_s": 1}, "bandwidth_gbps": 80}
+    found = ask(**slow, simulated_transfers=4000, simulate=[], jobs=[JOB, JOB]).jobs
+    assert found is not None
+    for each in found:  # each moves 4 MB over 1 GB/s, alone in 4 ms
+        assert each.alone_us == pytest.approx(4000, rel=0.05)
+        assert each.slowdown == pytest.approx(2, rel=0.05)
+
+
+@pytest.mark.parametrize(
+    ("fields", "expected"),
+    [
+        # no bandwidth to simulate at
+        ({"systems": ["pbox"]}, [("/bandwidth_gbps", "missing_field")]),
+        ({"chunk_sizes": [1000]}, [("/bandwidth_gbps", "missing_field")]),
+        # twice
+        (
+            {"systems": ["pbox", "pbox"], "chunk_sizes": [1, 1], "bandwidth_gbps": 1},
+            [("/systems/1", "out_of_range"), ("/chunk_sizes/1", "out_of_range")],
+        ),
+        # more simulations than an answer may have
+        (
+            {"systems": ["pbox"], "bandwidth_gbps": 1, "simulated_transfers": 100_000},
+            [("/simulated_transfers", "out_of_range")],
+        ),
+        # no ports for any worker
+        (
+            {
+                "prices": PRICES
+                | {"hub": {"switch_ports": 32, "oversubscription": 3}, "oversubscriptions": [3, 1]}
+            },
+            [("/prices/oversubscriptions/1", "out_of_range")],
+        ),
+    ],
+)
+def test_what_a_machine_is_refused_for(fields: Json, expected: list[tuple[str, str]]) -> None:
+    assert refused(simulate=[], **fields) == expected

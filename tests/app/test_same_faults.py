@@ -361,7 +361,10 @@ FIGURES = st.one_of(
     st.fixed_dictionaries(
         {"workers": FIGURES.filter(lambda value: value is not None)},
         optional=dict.fromkeys(
-            ("bandwidth_gbps", "startup_us", "hop_us", "reduction_gbps", "compute_slowdown"),
+            (
+                *("bandwidth_gbps", "startup_us", "negotiation_us_per_worker", "line_rate_share"),
+                *("hop_us", "reduction_gbps", "compute_slowdown"),
+            ),
             FIGURES,
         ),
     )
@@ -402,7 +405,13 @@ def clusters(**fields: Any) -> st.SearchStrategy[interlace.Cluster]:
 
 
 @given(
-    clusters(**COMMON, bandwidth_gbps=GBPS, hop_us=st.sampled_from([0.0, 1.0]))
+    clusters(
+        **COMMON,
+        bandwidth_gbps=GBPS,
+        hop_us=st.sampled_from([0.0, 1.0]),
+        negotiation_us_per_worker=st.sampled_from([0.0, 2.0]),
+        line_rate_share=st.sampled_from([1.0, 0.75]),
+    )
     | clusters(**COMMON, algorithm=st.just("table"), table=st.just(POINTS))
     | clusters(**MEASURED, algorithm=st.just("table"), table=st.just(POINTS))
     | clusters(**MEASURED, bandwidth_gbps=GBPS, measured_gbps=GBPS, **LINE)

@@ -246,6 +246,21 @@ def test_two_trees_edge_by_edge(n):
             dict(algorithm="hierarchical", node_workers=4, node_bandwidth_gbps=200, node_hop_us=1),
             50 + 6 + 60 + 300 + 4 + 800 + 50,
         ),
+        # 8 workers agree, and 1,250 B/us become 1,000
+        (dict(negotiation_us_per_worker=10), 50 + 80 + 28 + 1400 + 350),
+        (dict(line_rate_share=0.8), 50 + 28 + 1750 + 350),
+        # all 8 workers agree; in the node nothing is lost of the rate, across a half is
+        (
+            dict(
+                algorithm="hierarchical",
+                node_workers=4,
+                node_bandwidth_gbps=200,
+                node_hop_us=1,
+                negotiation_us_per_worker=10,
+                line_rate_share=0.5,
+            ),
+            50 + 80 + 6 + 60 + 300 + 4 + 1600 + 50,
+        ),
     ],
 )
 def test_by_hand(fields, time):
@@ -265,6 +280,8 @@ def clusters(draw):
         node_workers=g,
         node_bandwidth_gbps=draw(st.sampled_from([10.0, 400.0])),
         node_hop_us=draw(st.sampled_from([0.0, 1.0])),
+        negotiation_us_per_worker=draw(st.sampled_from([0.0, 20.0])),
+        line_rate_share=draw(st.sampled_from([1.0, 0.5])),
         shared_nic=draw(st.booleans()),
         placement=draw(st.sampled_from(PLACEMENTS)),
     )
@@ -282,10 +299,12 @@ def test_laws(cluster, size):
         node_bandwidth_gbps=node / 2,
         reduction_gbps=g and g / 2,
         startup_us=2 * cluster.startup_us,
+        negotiation_us_per_worker=2 * cluster.negotiation_us_per_worker,
         hop_us=2 * cluster.hop_us,
         node_hop_us=2 * cluster.node_hop_us,
     )
     assert cost_of(slow).time(size) == pytest.approx(2 * time)
+    assert cost_of(replace(cluster, line_rate_share=0.25)).time(size) >= time
     assert cost_of(replace(cluster, workers=1)).time(size) == 0
     assert cost_of(cluster).time(0) == 0
 

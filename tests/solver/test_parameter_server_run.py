@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from solver.parameter_server.links import ServerLinks, share
+from solver.parameter_server.links import ServerLinks, fair_shares, share
 from solver.parameter_server.record import RunOptions, resources_of
 from solver.parameter_server.run import run_steps
 from solver.parameter_server.steps import StepOp, build_step, servers_of
@@ -223,6 +223,25 @@ def test_shares_are_max_min_fair(active, beside):
     assert [float(fair[w, "a"]) for w in active] == [expected] * len(active)
 
 
+@given(st.lists(st.sets(st.integers(0, 5)), min_size=1, max_size=5))
+def test_shares_of_many_servers_are_max_min_fair(active):
+    fair = max_min([(w, f"ps{s}") for s, workers in enumerate(active) for w in workers])
+    shares = fair_shares(active)
+    assert [set(own) for own in shares] == active
+    for (worker, server), rate in fair.items():
+        assert shares[int(server[2:])][worker] == pytest.approx(float(rate), rel=1e-12)
+
+
+def test_three_servers_by_hand():
+    # worker 0 pulls 3 of each at a third of its interface, 0-9: nobody else is there
+    three = build_step([pull(f"p{s}", 3000, server=s) for s in (":a", ":b", ":c")])
+    assert ends([three], 1, steps=1, dropped=0) == ((9.0,),)
+    # two workers alike: each has a third of its interface everywhere, which leaves a third of each
+    assert ends([three], 2, steps=1, dropped=0) == ((9.0,), (9.0,))
+    # of four each has a fourth of each server: 12 for 3
+    assert ends([three], 4, steps=1, dropped=0) == ((12.0,),) * 4
+
+
 def test_resources_of_two_servers():
     assert resources_of(["a", "b"]) == (
         "worker",
@@ -250,7 +269,7 @@ def test_steps_without_length_end_at_once():
 @st.composite
 def profiles(draw, most=12):
     """Profiled steps on the same servers; coarse sizes, so that much ends at one time, or fine."""
-    servers = draw(st.sampled_from([("",), (":a",), (":a", ":b")]))
+    servers = draw(st.sampled_from([("",), (":a",), (":a", ":b"), (":a", ":b", ":c")]))
     resources = [
         "worker",
         *(kind + s for kind in ("downlink", "uplink", "server") for s in servers),

@@ -10,9 +10,12 @@ from solver.errors import InvalidOptions
 from solver.models import MODELS
 from solver.placements.bandwidth import bandwidth
 from solver.placements.chunks import Key, lay_out
-from solver.placements.exchange import Hosts, exchange
-from solver.placements.jobs import SharedServer, TrainingJob, share
-from solver.placements.plan import PlacementOptions, keys_of, plan_placements
+from solver.placements.exchange import exchange
+from solver.placements.exchange_graph import Hosts
+from solver.placements.job_steps import SharedServer, TrainingJob
+from solver.placements.jobs import share
+from solver.placements.options import PlacementOptions
+from solver.placements.plan import keys_of, plan_placements
 from solver.placements.prices import compare_prices
 from solver.placements.racks import Racks, reduction
 from tests.solver.test_placements_prices import BY_HAND

@@ -10,14 +10,8 @@ from solver.costs import PLACEMENTS
 from solver.placements import exchange as exchanges
 from solver.placements.bandwidth import bandwidth
 from solver.placements.chunks import Key, lay_out
-from solver.placements.exchange import (
-    Hosts,
-    exchange,
-    exchange_graph,
-    exchange_us,
-    simulated_chunk,
-    transfer_count,
-)
+from solver.placements.exchange import exchange, simulated_chunk
+from solver.placements.exchange_graph import Hosts, exchange_graph, exchange_us, transfer_count
 from tests.sampling import cases
 from tests.transfer_oracle import Task, ends
 

@@ -7,8 +7,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from solver.errors import InvalidOptions
+from solver.placements.chunk_sizes import layout_us
 from solver.placements.chunks import Key, lay_out
-from solver.placements.jobs import SharedServer, TrainingJob, share
+from solver.placements.exchange_graph import Hosts
+from solver.placements.job_steps import SharedServer, TrainingJob
+from solver.placements.jobs import share
+from solver.placements.machine import ServerMachine
 from tests.sampling import cases
 from tests.transfer_oracle import Task, ends
 
@@ -20,19 +24,25 @@ def job(name, size, batch_time_us, workers=2) -> TrainingJob:
     return TrainingJob(name, (Key("m", size),), batch_time_us, workers)
 
 
-def step_ends(jobs, steps, server) -> list[list[int]]:
-    """When the steps of jobs end, from messages that this test makes itself."""
+def step_ends(jobs, steps, server, only=None) -> list[list[int]]:
+    """When the steps of jobs end, or of one of them, from messages that this test makes itself."""
     keys = [key for each in jobs for key in each.keys]
     owner = [j for j, each in enumerate(jobs) for _ in each.keys]
     chunks = lay_out(keys, server.chunk_bytes, 1, server.interfaces, server.cores).chunks
     tasks: dict[str, Task] = {}
     for j, (each, count) in enumerate(zip(jobs, steps, strict=True)):
+        if only not in {None, j}:
+            continue
         own = [chunk for chunk in chunks if owner[chunk.key] == j]
         for step in range(count):
             begun = (f"{j}.{step - 1}",) if step else ()
             add_step(tasks, j, f"{j}.{step}", own, each, begun, server.aggregate_gbytes_per_s)
     done = ends(tasks)
-    return [[done[f"{j}.{step}"] for step in range(count)] for j, count in enumerate(steps)]
+    return [
+        [done[f"{j}.{step}"] for step in range(count)]
+        for j, count in enumerate(steps)
+        if only in {None, j}
+    ]
 
 
 def add_step(tasks, j, at, own, each, begun, slow) -> None:
@@ -91,8 +101,9 @@ def test_tick_by_tick(case) -> None:
         third = max(late[2] for late in (after(its, opened) for its in together) if len(late) > 2)
         short = [len(after(its, opened)) < 3 or its[-1] < third for its in together]
         steps = [2 * n if early else n for n, early in zip(steps, short, strict=True)]
-    for each, mine, its in zip(jobs, found.jobs, seen, strict=True):
-        assert [[mine.alone_us]] == [[mine.coarse_us]] == step_ends([each], [1], server)
+    for j, (each, mine, its) in enumerate(zip(jobs, found.jobs, seen, strict=True)):
+        assert [[mine.alone_us]] == step_ends([each], [1], server)
+        assert [[mine.coarse_us]] == step_ends(jobs, [1] * len(jobs), server, j)
         assert mine.steps == len(its) - 1
         assert mine.together_us == pytest.approx((its[-1] - its[0]) / mine.steps)
         assert mine.slowdown == pytest.approx(mine.together_us / mine.coarse_us)
@@ -110,6 +121,70 @@ def test_jobs_that_share_nothing_lose_nothing(most: int) -> None:
     for each in found.jobs:
         assert each.slowdown == pytest.approx(1, rel=0.01)
         assert each.together_us > each.alone_us
+
+
+@given(
+    st.lists(
+        st.lists(st.integers(1, 9).map(lambda n: 1000 * n), min_size=1, max_size=4),
+        min_size=2,
+        max_size=3,
+    ),
+    st.integers(100, 12_000),
+    st.integers(1, 4),
+    st.sampled_from([None, 1e-2]),
+)
+@settings(max_examples=cases(30, least=5), deadline=None)
+def test_jobs_that_share_nothing_at_every_size_of_a_chunk(models, chunk, interfaces, rate) -> None:
+    """Their workers wait for their own interfaces, whatever the chunks, and where these are."""
+    jobs = [
+        TrainingJob(f"j{j}", tuple(Key(f"k{k}", s) for k, s in enumerate(sizes)), 5000.0, 1)
+        for j, sizes in enumerate(models)
+    ]
+    wide = SharedServer(BYTE, BYTE * 1e7, interfaces, 1, rate and rate * 1e6, chunk)
+    for each in share(jobs, wide, 20_000).jobs:
+        assert each.slowdown == pytest.approx(1, abs=0.005)
+
+
+def test_jobs_on_interfaces_of_their_own_share_nothing() -> None:
+    """Two jobs of one chunk, and an interface for each; alone, and together."""
+    jobs = [job("a", 4000, 1.0, 3), job("b", 3000, 1.0, 3)]
+    apart = share(jobs, SharedServer(BYTE, BYTE, 2, chunk_bytes=4000))
+    assert [each.slowdown for each in apart.jobs] == [1.0, 1.0]
+    shared = share(jobs, SharedServer(BYTE, BYTE, 1, chunk_bytes=4000))
+    assert max(each.slowdown for each in shared.jobs) > 1.2
+
+
+def test_a_job_has_the_same_chunks_alone() -> None:
+    """The largest keys of others push its own together: that is of the chunks, not of sharing."""
+    small = TrainingJob("small", tuple(Key(f"k{k}", 1000) for k in range(2)), 1.0, 2)
+    jobs = [small, job("large", 5000, 1e6, 1)]
+    found = share(jobs, SharedServer(BYTE, BYTE, 2, chunk_bytes=5000)).jobs[0]
+    # one after the other the four pushes are in at 5000, the last pulls out at 7000, in at 8000
+    assert found.coarse_us == 8000
+    # on two interfaces those of the second key are in at 4000, its last pull out at 6000
+    assert found.alone_us == 7000
+    assert found.slowdown == pytest.approx(1, abs=0.01)
+
+
+@pytest.mark.parametrize("aggregation", ["tall", "wide"])
+def test_a_step_alone_is_an_exchange_with_a_box(aggregation) -> None:
+    """The same transfers as those of a central server, of the same machine."""
+    machine = ServerMachine(
+        startup_us=0.5,
+        queue_pair_cache=2,
+        queue_pair_us=0.25,
+        pcie_gbytes_per_s=0.2,
+        memory_gbytes_per_s=0.3,
+        aggregation=aggregation,
+        wide_sync_us=1.0,
+        is_cached=False,
+        update_gbytes_per_s=0.5,
+    )
+    server = SharedServer(1.0, 2.0, 2, 2, 0.25, 500, machine)
+    (found,) = share([job("a", 20_000, 1.0, 3)], server).jobs
+    hosts = Hosts("ncc", 3, 1, 2, 2, 0.25, replace(machine, server_gbps=2.0))
+    layout = lay_out([Key("m", 20_000)], 500, 1, 2, 2)
+    assert found.alone_us == pytest.approx(layout_us(layout, hosts, 1.0))
 
 
 @pytest.mark.parametrize("count", [2, 8])

@@ -4,8 +4,9 @@ import pytest
 
 from solver.errors import InvalidOptions
 from solver.placements.chunks import Key
-from solver.placements.jobs import SharedServer, TrainingJob
-from solver.placements.plan import PlacementOptions, plan_placements
+from solver.placements.job_steps import SharedServer, TrainingJob
+from solver.placements.options import PlacementOptions
+from solver.placements.plan import plan_placements
 from solver.placements.racks import Racks
 
 KEYS = [Key("a", 600), Key("b", 400)]

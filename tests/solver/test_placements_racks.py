@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from solver.errors import InvalidOptions
 from solver.placements.chunks import Key, lay_out
-from solver.placements.exchange import Hosts, exchange_graph, exchange_us
+from solver.placements.exchange_graph import Hosts, exchange_graph, exchange_us
 from solver.placements.racks import Racks, reduction
 from tests.sampling import cases
 from tests.transfer_oracle import Task, ends

@@ -160,12 +160,13 @@ def of_servers(count):
     return oracle.text_of("w0", 1, count, rows).encode()
 
 
-def test_more_than_two_servers_are_refused():
-    assert len(trace_steps(read_trace([of_servers(2)]), ALL, MANY, MANY).steps) == 1
-    trace = read_trace([of_servers(3)])
+def test_more_than_16_servers_are_refused():
+    assert len(trace_steps(read_trace([of_servers(16)]), ALL, MANY, MANY).steps) == 1
+    trace = read_trace([of_servers(17)])
     assert trace.graph is not None  # it can be planned all the same
+    named = ", ".join(f"'s{i}'" for i in range(17))
     assert refused(trace) == [
-        ("", "out_of_range", "At most 2 servers, got 3: 's0', 's1', 's2'."),
+        ("", "out_of_range", f"At most 16 servers, got 17: {named}."),
     ]
 
 
@@ -184,12 +185,12 @@ def test_files_of_servers_alone_have_none():
 @pytest.mark.parametrize(
     ("steps", "rank", "says"),
     [
-        # between workers; between servers; no such worker; a row between servers; three of them
+        # between workers; between servers; no such worker; a row between servers; 17 of them
         ((rows(host="worker1"),), None, "Steps need a worker and a parameter server"),
         ((rows("ps1"),), None, "the trace is of ps0, ps1."),
         ((rows(),), 1, "Workers 0 to 0 are in the trace, not rank 1."),
         (((*rows(), *rows("ps1")[1:]),), None, "goes from server to server"),
-        ((rows(), rows(host="ps1"), rows(host="ps2")), None, "At most 2 servers, got 3"),
+        (tuple(rows(host=f"ps{i}") for i in range(17)), None, "At most 16 servers, got 17"),
     ],
 )
 def test_rows_that_are_refused(steps, rank, says):

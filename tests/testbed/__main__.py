@@ -16,14 +16,25 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from tests.testbed import pages
+from tests.testbed import pages, servers, servers_page
 from tests.testbed.about import said_of
 from tests.testbed.hosts import Host, loopback, namespaces, real_time, why_no_namespaces
 from tests.testbed.jobs import REAL
 from tests.testbed.layers import MODELS
 from tests.testbed.outcome import cell_of
 from tests.testbed.runtimes import ALIKE, RUNTIMES
-from tests.testbed.sessions import CELLS, HALVING, OVERHEAD, PARTS, ROOT, TRIALS, Session, run
+from tests.testbed.served_model import COMPUTING
+from tests.testbed.sessions import (
+    CELLS,
+    HALVING,
+    OVERHEAD,
+    PARTS,
+    ROOT,
+    SERVERS,
+    TRIALS,
+    Session,
+    run,
+)
 
 #: How long the workers of one model may take in all [s].
 _LIMIT_S = 900.0
@@ -35,6 +46,7 @@ _MODELS = {
     OVERHEAD: ("resnet50", REAL),
     HALVING: ("resnet50",),
     TRIALS: (REAL,),
+    SERVERS: (*MODELS, COMPUTING),
 }
 _RATIOS = {CELLS: (0.5, 1.0, 2.0), OVERHEAD: (1.0,), HALVING: (0.5,), TRIALS: (1.0,)}
 
@@ -46,17 +58,22 @@ def main() -> None:
         signal.signal(number, lambda number, _: sys.exit(128 + number))
     kept = json.loads(asked.kept.read_text()) if asked.kept.exists() else {}
     for part in () if asked.again else asked.parts:
-        kept[part] = _joined(kept.get(part), _measure(part, asked))
-        asked.kept.parent.mkdir(parents=True, exist_ok=True)
-        asked.kept.write_text(json.dumps(kept))
-    print(pages.write(asked.out, kept))
+        before = kept.get(part)
+        for measured in _measure_servers(asked) if part == SERVERS else [_measure(part, asked)]:
+            kept[part] = _joined(before, measured)
+            asked.kept.parent.mkdir(parents=True, exist_ok=True)
+            asked.kept.write_text(json.dumps(kept))
+    if SERVERS in kept:
+        print(servers_page.write(asked.out, kept[SERVERS]))
+    if any(part in kept for part in PARTS if part != SERVERS):
+        print(pages.write(asked.out, kept))
 
 
 def _flags() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m tests.testbed", description=__doc__)
     add = parser.add_argument
     add("--parts", nargs="+", choices=PARTS, default=PARTS)
-    add("--models", nargs="+", choices=(*MODELS, REAL))
+    add("--models", nargs="+", choices=(*MODELS, REAL, COMPUTING))
     add("--ratios", nargs="+", type=float, help="communication / computation; for layer lists")
     add("--runtimes", nargs="+", choices=tuple(RUNTIMES), default=tuple(RUNTIMES))
     add("--workers", type=int, default=4, help="hosts, with a worker each")
@@ -64,6 +81,9 @@ def _flags() -> argparse.ArgumentParser:
     add("--steps", type=int, default=3, help="of a round, that count; one more is dropped")
     add("--megabytes", type=float, default=10.0, help="of a layer list's gradients")
     add("--mbit", type=float, default=250.0, help="what a host may send [Mbit/s]")
+    add("--served-workers", nargs="+", type=int, default=[2, 4, 8], help="of a parameter server")
+    add("--served-mbit", nargs="+", type=float, default=[50.0, 100.0], help="its links [Mbit/s]")
+    add("--served-s", type=float, default=22.0, help="how long each count of workers trains [s]")
     add("--calibration-s", type=float, default=8.0, help="for each model")
     add("--loopback", action="store_true", help="even where hosts can be made")
     add("--kept", type=Path, default=_KEPT, help="all that was measured")
@@ -110,6 +130,21 @@ def _measure(part: str, asked: argparse.Namespace) -> dict[str, Any]:
         "steps": asked.steps,
         "cells": cells,
     }
+
+
+def _measure_servers(asked: argparse.Namespace) -> Iterator[dict[str, Any]]:
+    """Run asynchronous training by workers of a parameter server; yield all after each cell."""
+    load, began, cells = os.getloadavg()[0], time.monotonic(), []
+    network = (
+        f"{max(asked.served_workers) + 1} network namespaces around a bridge; a link carries the "
+        "same in each direction (htb, TCP Reno), the server's shared equally"
+    )
+    for cell in servers.measure(
+        asked.models or _MODELS[SERVERS], asked.served_mbit, asked.served_workers, asked.served_s
+    ):
+        cells.append(cell)
+        print(SERVERS, cell["model"], cell["mbit"], cell["measured"], file=sys.stderr, flush=True)
+        yield {"said": said_of(network, load, time.monotonic() - began), "cells": [*cells]}
 
 
 def _joined(before: dict[str, Any] | None, part: dict[str, Any]) -> dict[str, Any]:

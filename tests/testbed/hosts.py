@@ -8,9 +8,10 @@ leaves them behind, and the next one removes them.
 import os
 import shutil
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from ipaddress import IPv4Address
 from pathlib import Path
 
 _PREFIX = "interlace-testbed-"
@@ -104,6 +105,52 @@ def shape(host: Host, mbit: float) -> None:
     limits = ("rate", f"{mbit:g}mbit", "burst", str(_BURST), "latency", f"{_QUEUE_MS}ms")
     shaper = ("tc", "qdisc", "replace", "dev", host.interface, "root", "tbf", *limits)
     _run(*host.command(*shaper))
+
+
+def shape_server(hosts: Sequence[Host], mbit: float) -> None:
+    """Give the first host a link of ``mbit`` in each direction, which the others share equally.
+
+    Its way out has a queue for each other host, and so has the switch's way to it: as with the fair
+    queues that Linux has by default. Small packets go first: they confirm, and carry no tensors.
+    """
+    first, *others = hosts
+    out = (*first.command("tc"), first.interface, "16")  # by destination
+    into = ("tc", "-n", _name(_SWITCH), "port0", "12")  # by source
+    for *tool, device, field in (out, into):
+        _share(tool, device, field, [host.address for host in others], mbit)
+
+
+def _share(
+    tool: Sequence[str], device: str, field: str, addresses: Sequence[str], mbit: float
+) -> None:
+    """Shape a device by classes, one for each address at that place of the IP header."""
+    subprocess.run([*tool, "qdisc", "del", "dev", device, "root"], check=False, capture_output=True)
+    bursts = ("burst", str(_BURST), "cburst", str(_BURST), "quantum", str(_SEGMENT + 64))
+    ceil = ("ceil", f"{mbit:g}mbit")
+    _run(*tool, "qdisc", "add", "dev", device, "root", "handle", "1:", "htb", "default", "2")
+    add = (*tool, "class", "add", "dev", device, "parent")
+    _run(*add, "1:", "classid", "1:1", "htb", "rate", f"{mbit:g}mbit", *ceil, *bursts)
+    share = f"{mbit / (len(addresses) + 1):g}mbit"
+    _run(*add, "1:1", "classid", "1:2", "htb", "rate", share, *ceil, *bursts, "prio", "0")
+    match = (*tool, "filter", "add", "dev", device, "parent", "1:", "protocol", "ip", "prio")
+    _run(*match, "1", "u32", "match", "u16", "0", "0xff80", "at", "2", "flowid", "1:2")
+    for i, address in enumerate(addresses, 3):
+        own = ("classid", f"1:{i:x}", "htb", "rate", share, *ceil, *bursts, "prio", "1")
+        _run(*add, "1:1", *own)
+        where = f"0x{int(IPv4Address(address)):08x}"
+        _run(
+            *match,
+            "2",
+            "u32",
+            "match",
+            "u32",
+            where,
+            "0xffffffff",
+            "at",
+            field,
+            "flowid",
+            f"1:{i:x}",
+        )
 
 
 def real_time() -> tuple[str, ...]:

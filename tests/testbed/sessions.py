@@ -17,8 +17,15 @@ from typing import Any
 from tests.testbed.hosts import Host
 
 ROOT = Path(__file__).parents[2]
-#: Runtimes beside predictions; the time of hooks; a link that becomes half as fast; plans on trial.
-PARTS = CELLS, OVERHEAD, HALVING, TRIALS = "cells", "overhead", "halving", "trials"
+#: Runtimes beside predictions; the time of hooks; a link that becomes half as fast; plans on trial;
+#: workers of a parameter server.
+PARTS = CELLS, OVERHEAD, HALVING, TRIALS, SERVERS = (
+    "cells",
+    "overhead",
+    "halving",
+    "trials",
+    "servers",
+)
 #: How much of what a failed worker wrote is shown [characters].
 _SHOWN = 1500
 

@@ -139,7 +139,7 @@ def trials_that_end(folder: Path, rank: int) -> None:
 
 def windows(folder: Path, rank: int) -> None:
     """The run trains on as it did, in the window that is fast on all ranks."""
-    pair = Pair(rank)
+    pair = TrainedPair(at(folder, rank))
     now, step = 0.0, 0
     pace_us = {1: 1.2, 2: 1.0 + rank, 4: 1.1}
 

@@ -84,6 +84,14 @@ def parameter_server(
     simulated_steps: Annotated[int | None, option("ParameterServerRequest.simulated_steps")] = None,
     dropped_steps: Annotated[int | None, option("ParameterServerRequest.dropped_steps")] = None,
     seed: Annotated[int | None, option("ParameterServerRequest.seed")] = None,
+    fit: Annotated[
+        bool,
+        typer.Option(
+            "--fit",
+            help="Fit bandwidth, parsing and window to the recorded times of transfers, but for "
+            "what other flags say, and say how well recorded ends are met.",
+        ),
+    ] = False,
     no_explain: Annotated[
         bool, typer.Option("--no-explain", help="Do not say what limits each row: much quicker.")
     ] = False,
@@ -132,6 +140,7 @@ def parameter_server(
       interlace parameter-server steps.json --plot speed.svg --timeline steps.trace.json
       interlace example resnet50 | interlace parameter-server - --batch-size 32 --workers 4
       interlace parameter-server w0.txt w1.txt s0.txt --batch-size 32 --dlc simulated
+      interlace parameter-server recorded.json --fit --workers 2,4,8
       interlace parameter-server steps.json --server http://planner:8000
     """
     from app.cli import flags
@@ -140,6 +149,7 @@ def parameter_server(
     from app.cli.progress import counting
     from app.cli.rendering.parameter_servers import render
     from app.services.parameter_servers import views
+    from app.services.parameter_servers.fits import with_fit
     from app.services.parameter_servers.run import run
 
     at = server_at(server, tag, fresh=fresh)
@@ -172,6 +182,7 @@ def parameter_server(
         text, at_rank = flags.parameters(parameters), flags.rank(rank)
         source = GraphSource(name, raw, {}, step=step, parameters=text, rank=at_rank)
         graph, request, notes = read_steps(source, fields)
+        request, fitted = with_fit(request, fields) if fit else (request, [])
         with _blaming_views():  # before the work is done
             views.place_of(request, at_workers, at_bandwidth_gbps)
             shown = is_shown and views.simulated_again(
@@ -194,7 +205,7 @@ def parameter_server(
         else:
             with interruptible(), counting("rows") as progress:
                 answer = run(graph, request, progress)
-    answer = answer.model_copy(update={"notes": [*notes, *answer.notes]})
+    answer = answer.model_copy(update={"notes": [*fitted, *notes, *answer.notes]})
     if csv is not None:
         csv.write_text(views.table(answer), encoding="utf-8", newline="")
     if plot is not None:

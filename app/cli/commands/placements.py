@@ -1,6 +1,6 @@
 """Compare placements of parameter servers."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -91,6 +91,25 @@ def placements(
             "be repeated.",
         ),
     ] = None,
+    oversubscriptions: Annotated[
+        str | None,
+        typer.Option(
+            metavar="N,...",
+            help="Racks with a PHub to compare by --prices, each with so much oversubscription.",
+        ),
+    ] = None,
+    machine: Annotated[
+        str | None,
+        typer.Option(
+            metavar="KEY=VALUE,...",
+            help="What transfers pay besides their bytes, and cross: preset=phub, startup_us, "
+            "pcie_gbytes_per_s and others of the request's `machine`.",
+        ),
+    ] = None,
+    chunk_sizes: Annotated[
+        str | None, option("PlacementsRequest.chunk_sizes", metavar="N,...")
+    ] = None,
+    systems: Annotated[str | None, option("PlacementsRequest.systems", metavar="NAME,...")] = None,
     server: ServerUrl = None,
     json_: AsJson = False,
 ) -> None:
@@ -103,6 +122,7 @@ def placements(
       interlace placements --model-bytes 194000000 --batch-time-us 16000 --workers 8
       interlace placements graph.json --workers 16 --bandwidth-gbps 25 --servers 4
       interlace placements rank*.json.gz --workers 8 --simulate ncs,cs --chunk-bytes 131072
+      interlace placements graph.json --machine preset=phub --systems mxnet,pshard,pbox
       interlace placements graph.json --prices baseline_samples_per_s=560,hub_samples_per_s=500
       interlace placements graph.json --workers 8 --server http://planner:8000
     """
@@ -125,7 +145,10 @@ def placements(
         simulate=None if simulate is None else simulate.split(","),
         simulated_transfers=simulated_transfers,
         racks=flags.fields(racks, "--racks"),
-        prices=flags.fields(prices, "--prices"),
+        prices=_prices(flags.fields(prices, "--prices"), oversubscriptions),
+        machine=flags.fields(machine, "--machine"),
+        chunk_sizes=flags.numbers(chunk_sizes, "--chunk-sizes"),
+        systems=None if systems is None else systems.split(","),
         jobs=[flags.named(text, "--job") for text in job or []],
     )
     about = present(step=step, parameters=parameters, rank=rank)
@@ -143,3 +166,14 @@ def placements(
         answer = at.place(graph, request) if at else answer_of(graph, request)
     title = graph.name if graph else "This model"
     print(answer.model_dump_json(indent=1) if json_ else render(answer, title))
+
+
+def _prices(prices: dict[str, Any] | None, ratios: str | None) -> dict[str, Any] | None:
+    """Add what racks are compared to their prices."""
+    from app.cli import flags
+
+    if ratios is None:
+        return prices
+    if prices is None:
+        raise typer.BadParameter("needs --prices", param_hint="--oversubscriptions")
+    return {**prices, "oversubscriptions": flags.numbers(ratios, "--oversubscriptions")}

@@ -30,6 +30,8 @@ def render(answer: PlacementsAnswer, name: str) -> str:
         _limits(answer),
         _chunks(answer),
         [f"Racks: {answer.racks.text}"] if answer.racks else [],
+        _sizes(answer),
+        _systems(answer),
         _worth(answer),
         _jobs(answer),
         answer.notes,
@@ -118,6 +120,57 @@ def _worth(answer: PlacementsAnswer) -> Iterator[Line]:
             for name, value in rows
         ],
     )
+    if prices.racks is None:
+        return
+    yield table(
+        ["oversubscription", "workers a PHub", "samples/s for 1000 dollars", "more"],
+        [
+            [
+                f"{rack.oversubscription:g}:1",
+                f"{rack.workers_per_hub:g}",
+                f"{rack.hub.samples_per_s_per_1000_dollars:,.2f}",
+                f"{rack.gain * 100:.1f} %",
+            ]
+            for rack in prices.racks
+        ],
+    )
+    yield prices.decision or ""
+
+
+def _sizes(answer: PlacementsAnswer) -> Iterator[Line]:
+    """Exchanges by size of chunk, a column for each placement."""
+    if not (curves := answer.chunk_curves):
+        return
+    yield "Sizes of chunks, time of an exchange [ms]:"
+    points = zip(*(curve.points for curve in curves), strict=True)
+    yield table(
+        ["chunk", *(curve.placement for curve in curves)],
+        [[size(row[0].chunk_bytes), *(_ms(p.exchange_us) for p in row)] for row in points],
+    )
+    for curve in curves:
+        if curve.best_chunk_bytes is not None:
+            yield f"{curve.placement}: best with chunks of {size(curve.best_chunk_bytes)}."
+
+
+def _systems(answer: PlacementsAnswer) -> Iterator[Line]:
+    if not answer.systems:
+        return
+    yield "Systems, at the same bandwidth [ms]:"
+    yield table(
+        ["system", "placement", "hosts", "exchange", "step", "times as fast"],
+        [
+            [
+                row.system,
+                row.placement or "-",
+                f"{row.hosts:,}",
+                _ms(row.exchange_us),
+                _ms(row.step_us),
+                _figure(row.speedup),
+            ]
+            for row in answer.systems
+        ],
+    )
+    yield answer.systems_text or ""
 
 
 def _jobs(answer: PlacementsAnswer) -> Iterator[Line]:

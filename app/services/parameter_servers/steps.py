@@ -13,7 +13,10 @@ from solver.errors import Fault, InvalidSteps
 from solver.graph import Graph
 from solver.parameter_server.of_graph import step_of
 from solver.parameter_server.prepared import prepare, steps_of_row
-from solver.parameter_server.steps import ServerStep, build_step
+from solver.parameter_server.steps import ServerStep, build_step, servers_of
+
+#: From so many servers on each connection has a share of its own.
+_OWN_SHARES = 3
 
 
 def steps_of(graph: Graph | None, request: ParameterServerRequest) -> tuple[ServerStep, ...]:
@@ -65,7 +68,9 @@ def work_faults(steps: Sequence[ServerStep], request: ParameterServerRequest) ->
     options = request.to_options()
     each = services_of(steps, options.win_bytes) + STEP_SERVICES
     of_row = steps_of_row(steps, options)
-    count = len(options.bandwidths_gbps) * sum(options.workers) * of_row * each
+    servers = len(servers_of(steps))
+    loads = sum(workers * _sharing(servers, workers) for workers in options.workers)
+    count = len(options.bandwidths_gbps) * loads * of_row * each
     if count <= MAX_SERVICES:
         return []
     rows = len(options.bandwidths_gbps) * len(options.workers)
@@ -73,8 +78,10 @@ def work_faults(steps: Sequence[ServerStep], request: ParameterServerRequest) ->
     detail = (
         f"{rows:,} rows of {sum(options.workers):,} workers a bandwidth, {options.steps:,} steps "
         f"of {each:,.0f} services each, take about {count:,.0f} services"
-        f"{' with their what-ifs' if options.explain else ''}; at most {MAX_SERVICES:,} are "
-        f"simulated. Lower simulated_steps or the counts of workers, ask for fewer rows{rest}."
+        f"{' with their what-ifs' if options.explain else ''}"
+        f"{' and the shares of connections' if servers >= _OWN_SHARES else ''}; at "
+        f"most {MAX_SERVICES:,} are simulated. Lower simulated_steps or the counts of workers, ask "
+        f"for fewer rows{rest}."
     )
     return [Fault("/simulated_steps", FaultCode.OUT_OF_RANGE, detail)]
 
@@ -83,6 +90,11 @@ def steps_sha256(steps: Sequence[ServerStep]) -> str:
     """Hash steps: SHA-256 of their ops as JSON."""
     ops = [[[*op[:-1], list(op.after)] for op in step.ops] for step in steps]
     return hashlib.sha256(json.dumps(ops, separators=(",", ":")).encode()).hexdigest()
+
+
+def _sharing(servers: int, workers: int) -> int:
+    """Tell how many services' time one takes: with three servers or more, shares of connections."""
+    return 1 if servers < _OWN_SHARES else 1 + 2 * servers * workers
 
 
 def _services(step: ServerStep, win_bytes: int | None) -> int:

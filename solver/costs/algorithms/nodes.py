@@ -14,7 +14,8 @@ def hierarchical(cluster: Cluster, kind: str) -> Affine:
     """Reduce-scatter in the node, all-reduce of S/g across nodes, all-gather in the node.
 
     The g workers of a node each reduce their g-th of the S bytes with their like in the other
-    nodes, all at once: with one network card for all of them each has B/g.
+    nodes, all at once: with one network card for all of them each has B/g. A launch is negotiated
+    between all workers, and its share of the line rate is the network cards'.
 
     Raises
     ------
@@ -35,6 +36,8 @@ def hierarchical(cluster: Cluster, kind: str) -> Affine:
         workers=g,
         bandwidth_gbps=cluster.node_bandwidth_gbps,
         startup_us=0.0,
+        negotiation_us_per_worker=0.0,
+        line_rate_share=1.0,
         hop_us=cluster.node_hop_us,
     )
     across = replace(
@@ -42,10 +45,12 @@ def hierarchical(cluster: Cluster, kind: str) -> Affine:
         workers=n // g,
         bandwidth_gbps=nic / g if cluster.shared_nic else nic,
         startup_us=0.0,
+        negotiation_us_per_worker=0.0,
     )
     scatter, gather = ring(inside, REDUCE_SCATTER), ring(inside, ALL_GATHER)
     between = ring(across, ALL_REDUCE)
+    fixed = cluster.startup_us + cluster.negotiation_us_per_worker * n
     return Affine(
-        cluster.startup_us + scatter.startup + between.startup + gather.startup,
+        fixed + scatter.startup + between.startup + gather.startup,
         scatter.per_byte + between.per_byte / g + gather.per_byte,
     )

@@ -1,8 +1,8 @@
 """Algorithms of equal steps between all workers: ring, doubling, tree, in-network reduction.
 
-T = startup + steps hop + passes S/B + reductions S/G, with S bytes of the whole tensor, bandwidth
-B and speed of adding G (MODEL.md section 2). Of n workers each algorithm has its own steps, passes
-and reductions.
+T = startup + n negotiation + steps hop + passes S/(share B) + reductions S/G, with n workers, S
+bytes of the whole tensor, bandwidth B, of which a transport reaches a share, and speed of adding G
+(MODEL.md section 2). Each algorithm has its own steps, passes and reductions.
 """
 
 from typing import NamedTuple
@@ -43,10 +43,11 @@ def stepwise(cluster: Cluster, effort: Effort) -> Affine:
     """
     if cluster.bandwidth_gbps is None:
         raise InvalidCluster(missing_fields(cluster, "bandwidth_gbps"))
-    per_byte = effort.passes / bytes_per_us(cluster.bandwidth_gbps)
+    per_byte = effort.passes / bytes_per_us(cluster.bandwidth_gbps * cluster.line_rate_share)
     if cluster.reduction_gbps is not None:
         per_byte += effort.reductions / bytes_per_us(cluster.reduction_gbps)
-    return Affine(cluster.startup_us + effort.steps * cluster.hop_us, per_byte)
+    fixed = cluster.startup_us + cluster.negotiation_us_per_worker * cluster.workers
+    return Affine(fixed + effort.steps * cluster.hop_us, per_byte)
 
 
 def ring_effort(workers: int, kind: str) -> Effort:

@@ -1,1 +1,1 @@
-"""What two papers measured, as models, clusters and claims; ``reproduce.py`` prints them."""
+"""What five papers measured, as models, clusters and claims; ``reproduce.py`` prints them."""

@@ -1,108 +1,49 @@
-"""OSF [WWW 2022], sections 3 and 4: its figures beside ours."""
+"""OSF [WWW 2022], section 3: models and scaling factors beside ours; fusion is in another "
+"module."""
 
 from collections.abc import Iterator
-from functools import cache, partial
-from typing import NamedTuple
+from functools import partial
 
-from solver.costs import Cluster, Cost, alike, cost_of
-from solver.evidence.belief import Belief, decided
-from solver.graph import Graph, with_barrier
-from solver.models import MODELS
-from solver.models.layers import iteration
-from solver.models.steps import ForwardStep, convolution
-from solver.models.vision import resnet, vgg, vgg_convolutions
-from solver.planning.options import Options
-from solver.planning.plan import plan
 from solver.policies import POLICIES
-from solver.policies.choice import Choice
-from solver.prediction.osf import csf, osf_fusion
+from solver.prediction.osf import csf
 from solver.prediction.passes import passes_of
-from solver.simulation.engine import Policy, iteration_time, simulate
-from tests.benchmarks.papers.gpus import BATCH, RTX_2080_TI, SPEED, timed, training_flops, vgg_us
-from tests.benchmarks.papers.tables import Row, Table, overlap, percents, span
+from tests.benchmarks.papers import osf_belief, osf_fit, osf_fusion
+from tests.benchmarks.papers.gpus import training_flops
+from tests.benchmarks.papers.osf_setup import (
+    CLOSE,
+    HUNDRED_MB,
+    ONE_GB,
+    RESNETS,
+    START_UP_US,
+    TABLE_2,
+    Setting,
+    factor,
+    graph,
+    models,
+    reached,
+    replaced,
+    settings,
+    simulated,
+)
+from tests.benchmarks.papers.tables import Curve, Plot, Row, Table, overlap, percents, span
 
-WORKERS, PRINTED_GBPS = 32, 25.0
-#: Start-up [us]: each of 2 (32 - 1) steps of the ring takes a round trip, and 45 KB, the paper's
-#: bandwidth-delay product, are 14.4 us at 25 Gbit/s.
-START_UP_US = 2 * (WORKERS - 1) * 45_000 / (PRINTED_GBPS * 125)
-#: Start-up of the comparison of beliefs [us]: 62 steps of 42 us.
-BELIEVED_US = 2_600.0
+CITED = (
+    "T. Liu et al., *Modeling and Optimizing the Scaling Performance in Distributed Deep Learning "
+    "Training*, WWW 2022."
+)
 STARTUPS = (100.0, START_UP_US / 2, START_UP_US, 2 * START_UP_US)
-#: Buffers of Fig. 4 and 6; no timeout, as one could not collect 1 GB of VGG-16 otherwise.
-HUNDRED_MB, ONE_GB, NO_TIMEOUT = 1e8, 1e9, 1e12
-#: Measured scaling factor of VGG-16 on 32 GPUs; it fixes the bandwidth that is reached.
-VGG16_MEASURED = 0.25
-CLOSE = 0.05
-RESNETS = ("ResNet50", "ResNet101", "ResNet152")
-#: Table 2: multiply-adds [10^9] (the paper says GFLOPs), parameters [MiB], tensors.
-TABLE_2 = {
-    "ResNet50": (4, 98, 176),
-    "ResNet101": (8, 170, 346),
-    "ResNet152": (12, 230, 516),
-    "VGG16": (16, 528, 22),
-    "VGG19": (20, 549, 24),
-}
 
 
-class Setting(NamedTuple):
-    """A network: bandwidth through a NIC [Gbit/s] and start-up [us]."""
-
-    gbps: float
-    startup_us: float = START_UP_US
-
-    @property
-    def cost(self) -> Cost:
-        return cost_of(Cluster(WORKERS, self.gbps, self.startup_us))
-
-
-def replaced() -> list[ForwardStep]:
-    """VGG-16 with 1 x 1 convolutions to 512 and to 1,000 channels, then average pooling."""
-    return [
-        *vgg_convolutions(16),
-        convolution("nin1", 512, 512, 1, 7**2, bias=True),
-        convolution("nin2", 512, 1000, 1, 7**2, bias=True),
-    ]
-
-
-@cache
-def models() -> dict[str, list[ForwardStep]]:
-    found = {name: list(resnet(int(name.removeprefix("ResNet")))) for name in RESNETS}
-    return found | {"VGG16": list(vgg(16)), "VGG19": list(vgg(19)), "replaced": replaced()}
-
-
-@cache
-def graph(name: str) -> Graph:
-    """Build the iteration of 32 images on an RTX 2080 Ti; the next one waits for all updates."""
-    steps = models()[name]
-    time_us = training_flops(steps) * BATCH / SPEED if name in RESNETS else vgg_us(steps)
-    return with_barrier(iteration(name, timed(steps, BATCH, time_us / RTX_2080_TI)))
-
-
-def factor(name: str, setting: Setting, buffer_bytes: float = 0) -> float:
-    """Scaling factor by the recursion, each tensor a layer of its own."""
-    cost = setting.cost
-    return osf_fusion(passes_of(graph(name)), cost, buffer_bytes, NO_TIMEOUT).factor
-
-
-def simulated(name: str, setting: Setting, policy: Policy) -> float:
-    found = simulate(graph(name), alike(setting.cost), policy)
-    return sum(graph(name).durations) / found.iteration_time
-
-
-@cache
-def reached() -> Setting:
-    """Bandwidth at which VGG-16 without fusion scales as measured, by bisection."""
-    low, high = 1.0, PRINTED_GBPS
-    for _ in range(40):
-        middle = (low + high) / 2
-        low, high = (
-            (middle, high) if factor("VGG16", Setting(middle)) < VGG16_MEASURED else (low, middle)
-        )
-    return Setting(high)
-
-
-def settings() -> tuple[Setting, Setting]:
-    return Setting(PRINTED_GBPS), reached()
+def tables(*, quick: bool) -> Iterator[Table]:
+    """Yield the tables in the paper's order, then what the assumptions do to them."""
+    yield table_2()
+    yield scaling()
+    yield osf_fusion.fusion()
+    yield osf_fit.errors()
+    yield osf_belief.strategies()
+    yield osf_belief.by_belief()
+    if not quick:
+        yield by_startup()
 
 
 def table_2() -> Table:
@@ -127,7 +68,13 @@ def table_2() -> Table:
         "TensorFlow's ResNets have 10 in each block where ours have 9, and what the paper counts "
         "as 22 and 24 tensors of VGG (weights and biases are 32 and 38) it does not say."
     ]
-    return Table("OSF, Table 2: the models", rows, notes)
+    return Table(
+        "OSF, Table 2: the models",
+        rows,
+        notes,
+        place="Table 2",
+        decides="Which published model is meant: its depth alone is printed.",
+    )
 
 
 def scaling() -> Table:
@@ -174,93 +121,20 @@ def scaling() -> Table:
             f"{100 * drift:.1f} %",
         ),
     ]
-    return Table("OSF, Fig. 3 and 8: scaling factors on 32 GPUs", rows, _assumed())
-
-
-def fusion() -> Table:
-    setups = settings()
-    none, hundred, giga = (
-        {name: [factor(name, s, q) for s in setups] for name in TABLE_2}
-        for q in (0, HUNDRED_MB, ONE_GB)
-    )
-    rows = [
-        _gained("ResNet-101, 100 MB over none", "gains", hundred, none, "ResNet101", (0.05, 9)),
-        _gained("ResNet-101, 1 GB over 100 MB", "loses", giga, hundred, "ResNet101", (-1, -0.01)),
-        _gained("ResNet-101, 1 GB over none", "+40 %", giga, none, "ResNet101", (0.3, 0.5)),
-        _gained("VGG-16, 100 MB over none", "unchanged", hundred, none, "VGG16", (-0.05, 0.05)),
-        _gained("VGG-16, 1 GB over none", "-9 %", giga, none, "VGG16", (-0.14, -0.04)),
-        *_adaptive(hundred),
+    names, bars = tuple(TABLE_2), tuple(map(float, range(len(TABLE_2))))
+    found = {"CSF": csfs, "OSF": pairs}
+    curves = [
+        Curve(f"{label}, fitted bandwidth", bars, tuple(values[name][1] or 0.0 for name in names))
+        for label, values in found.items()
     ]
-    return Table("OSF, Fig. 4, 6 and 11: fusion on 32 GPUs", rows, ["Networks as above."])
-
-
-def _gained(claim: str, paper: str, over: dict, base: dict, name: str, within: tuple) -> Row:
-    ours = [a / b - 1 for a, b in zip(over[name], base[name], strict=True)]
-    agrees = within[0] <= ours[1] <= within[1]
-    return Row(claim, paper, " | ".join(f"{100 * x:+.0f} %" for x in ours), agrees)
-
-
-def _adaptive(hundred: dict[str, list[float]]) -> Iterator[Row]:
-    """Fig. 11: adaFusion against a constant buffer and MG-WFBP, and what any plan can gain."""
-    ada, merged = (
-        {name: [simulated(name, s, POLICIES[policy]) for s in settings()] for name in TABLE_2}
-        for policy in ("ada_fusion", "mg_wfbp")
+    return Table(
+        "OSF, Fig. 3 and 8: scaling factors on 32 GPUs",
+        rows,
+        _assumed(),
+        place="Sections 3.2 and 4.1 (Figs. 3, 8)",
+        decides="Start-up and reached bandwidth; neither is published.",
+        plots=[Plot("Fig. 3: 32 GPUs", "", "scaling factor", tuple(curves), names=names)],
     )
-    over = [span(ada[n][i] / hundred[n][i] - 1 for n in TABLE_2) for i in (0, 1)]
-    yield Row(
-        "adaFusion over a 100 MB buffer, five models",
-        "32 to 150 %",
-        " | ".join(percents(x) for x in over),
-        overlap(over[1], (0.322, 1.5)),
-        "Both VGGs are bound by the one tensor of fc6, and no fusion changes that: the last rows "
-        "prove how much any plan can gain over the buffer. Rule (17) does not see that the channel "
-        "is busy: it will not wait for a gradient though nothing could be sent meanwhile, so it "
-        "makes too many launches.",
-    )
-    over = [span(ada[n][i] / merged[n][i] - 1 for n in TABLE_2) for i in (0, 1)]
-    yield Row(
-        "adaFusion over MG-WFBP, five models",
-        "9 to 20 %",
-        " | ".join(percents(x) for x in over),
-        overlap(over[1], (0.09, 0.196)),
-        "Our MG-WFBP knows the start-up exactly and when the channel is free. The paper's gain "
-        "comes from times of small tensors that MG-WFBP underestimates; here both are given the "
-        "same affine cost.",
-    )
-    for name in TABLE_2:
-        found = [
-            plan(graph(name), alike(setting.cost), Options(baselines=())) for setting in settings()
-        ]
-        gains = [p.scaling_factor / base - 1 for p, base in zip(found, hundred[name], strict=True)]
-        most = [
-            p.compute_time_us / p.lower_bound_us / base - 1
-            for p, base in zip(found, hundred[name], strict=True)
-        ]
-        joint, bound = (" | ".join(f"{100 * x:.0f} %" for x in xs) for xs in (gains, most))
-        yield Row(f"  joint plan over 100 MB, {name}; at most", "", f"{joint}; {bound}")
-
-
-def by_belief() -> Table:
-    """MG-WFBP believes part of the true start-up: what adaFusion, which knows it, gains."""
-    network, model = alike(cost_of(Cluster(WORKERS, PRINTED_GBPS, BELIEVED_US))), MODELS["resnet50"]
-    ada = iteration_time(model(), network, POLICIES["ada_fusion"])
-    rows = []
-    for words, factor, paper in (
-        ("all of it", 1.0, 0.0),
-        ("half", 0.5, 0.029),
-        ("a quarter", 0.25, 0.075),
-    ):
-        _, policy = decided(Choice("mg_wfbp"), model(), network, Belief(startup=factor))
-        gained = iteration_time(model(), network, policy) / ada - 1
-        agrees = abs(gained - paper) < 0.0005
-        rows.append(Row(words, f"{paper:.1%}", f"{gained:.1%}", agrees))
-    notes = [
-        f"Our generated ResNet-50 on 32 workers at 25 Gbit/s and a start-up of "
-        f"{BELIEVED_US / 1e3:g} ms, which was chosen so that both figures come out. Below 2.2 ms "
-        "the belief changes nothing here, since MG-WFBP merges what waits for the channel anyway; "
-        "at 3 ms the gains are 7 and 12 %."
-    ]
-    return Table("adaFusion over MG-WFBP, by the start-up that MG-WFBP believes", rows, notes)
 
 
 def by_startup() -> Table:
@@ -283,7 +157,8 @@ def by_startup() -> Table:
         f"At {reached().gbps:.1f} Gbit/s: VGG-16 without fusion; CSF over OSF, ResNets; ResNet-101 "
         "with 100 MB and with 1 GB over none."
     ]
-    return Table("OSF by start-up", rows, notes, "")
+    decides = "What the title varies."
+    return Table("OSF by start-up", rows, notes, "", "Sections 3 and 4", decides)
 
 
 def _assumed() -> list[str]:

@@ -1,5 +1,6 @@
 """PACE's four models on its testbed: one iteration under each policy."""
 
+import math
 from functools import cache, partial
 from typing import NamedTuple
 
@@ -40,7 +41,11 @@ class Model(NamedTuple):
 
 
 class Key(NamedTuple):
-    """One iteration; ``slowness`` multiplies the compute times."""
+    """One iteration; ``slowness`` multiplies the compute times.
+
+    A launch is negotiated for so long with each worker, and the transport carries at most
+    ``reached_gbps``, whatever the link does.
+    """
 
     model: str
     workers: int = 12
@@ -48,6 +53,8 @@ class Key(NamedTuple):
     startup_us: float = START_UP_US
     slowness: float = 1.0
     joint: bool = False
+    negotiation_us: float = 0.0
+    reached_gbps: float = math.inf
 
 
 @cache
@@ -79,7 +86,14 @@ def graph(name: str, slowness: float = 1.0) -> Graph:
 def times(key: Key) -> dict[str, float]:
     """Iteration time [us] of each policy, alone and with ``+ barrier``, and of a joint plan."""
     alone = graph(key.model, key.slowness)
-    network = network_of(Cluster(key.workers, key.gbps, key.startup_us))
+    cluster = Cluster(
+        key.workers,
+        key.gbps,
+        key.startup_us,
+        negotiation_us_per_worker=key.negotiation_us,
+        line_rate_share=min(1.0, key.reached_gbps / key.gbps),
+    )
+    network = network_of(cluster)
     found = {"pace": simulate(alone, network, POLICIES["pace"]).iteration_time}
     for suffix, ran in (("", alone), (" + barrier", with_barrier(alone))):
         for name, policy in RIVALS.items():

@@ -1,0 +1,201 @@
+"""A parameter server: it sends parameters, takes gradients, and says how long each took."""
+
+from __future__ import annotations
+
+import socket
+import time
+from collections.abc import Iterable
+from threading import Lock, Thread
+
+from torch import nn
+
+from interlace_client.torch.parameter_server.frames import (
+    BYE,
+    DONE,
+    ERROR,
+    HELLO,
+    PART,
+    PULL,
+    Frame,
+    FrameSender,
+    ServingFailed,
+    bytes_of,
+    read_frame,
+    read_into,
+    read_json,
+)
+from interlace_client.torch.parameter_server.shards import shards_of
+from interlace_client.torch.parameter_server.tensors import OptimizerOf, ServedTensor
+
+
+class TrainingServer:
+    """Serves the parameters of a model to workers that train it.
+
+    Parameters
+    ----------
+    parameters
+        ``model.named_parameters()``: all of the model, in the workers' order. They are updated in
+        place.
+    optimizer_of
+        Makes an optimizer of a list of parameters; called for each parameter by itself.
+    workers
+        How many there will be.
+    needed
+        Gradients that make an update. None: each is used when it comes, asynchronously.
+        ``workers``: synchronously. Fewer: the others are backups, whose late gradients are dropped.
+    shard
+        Which server this is, and of how many: each tensor goes to the server with the fewest bytes
+        so far.
+    window_bytes
+        See :class:`~interlace_client.torch.parameter_server.frames.FrameSender`.
+    address
+        Where it listens; port 0 takes a free one.
+
+    Notes
+    -----
+    Whoever can connect can train: for a network of your own. A gradient may be of older parameters
+    (asynchronously), and a pull may hold tensors of different versions.
+    """
+
+    def __init__(
+        self,
+        parameters: Iterable[tuple[str, nn.Parameter]],
+        optimizer_of: OptimizerOf,
+        *,
+        workers: int,
+        needed: int | None = None,
+        shard: tuple[int, int] = (0, 1),
+        window_bytes: int | None = None,
+        address: tuple[str, int] = ("127.0.0.1", 0),
+    ) -> None:
+        if workers < 1:
+            raise ValueError(f"workers must be 1 or more, got {workers}.")
+        if needed is not None and not 1 <= needed <= workers:
+            raise ValueError(f"needed must be 1 to {workers} of {workers} workers, got {needed}.")
+        number, servers = shard
+        if not 0 <= number < servers:
+            raise ValueError(
+                f"shard must be (0, {servers}) to ({servers - 1}, {servers}): {shard}."
+            )
+        named = [(name, p) for name, p in parameters if p.requires_grad]
+        owners = shards_of([p.numel() * p.element_size() for _, p in named], servers)
+        self._tensors = [
+            ServedTensor(name, parameter, optimizer_of, needed)
+            for (name, parameter), owner in zip(named, owners, strict=True)
+            if owner == number
+        ]
+        self._workers, self._needed, self._window = workers, needed, window_bytes
+        self._present = workers
+        self._lock = Lock()
+        #: What became of workers that did not say that they leave.
+        self.lost: list[str] = []
+        self._failure: str | None = None
+        self._listener = socket.create_server(address, backlog=workers)
+
+    @property
+    def address(self) -> tuple[str, int]:
+        """Where it listens."""
+        host, port = self._listener.getsockname()[:2]
+        return host, port
+
+    @property
+    def dropped(self) -> int:
+        """How many gradients came too late."""
+        return sum(tensor.dropped for tensor in self._tensors)
+
+    def serve(self) -> None:
+        """Wait for all workers, and serve them until the last has left.
+
+        A worker that is lost is noted in :attr:`lost`, and the others go on while enough are left.
+
+        Raises
+        ------
+        ServingFailed
+            When a worker waits for an update that can never be made, or all workers are lost.
+        """
+        threads = []
+        with self._listener:
+            for _ in range(self._workers):
+                connection, _ = self._listener.accept()
+                connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                threads.append(Thread(target=self._serve, args=[connection], daemon=True))
+                threads[-1].start()
+        for thread in threads:
+            thread.join()
+        if len(self.lost) == self._workers:
+            self._failure = self._failure or self.lost[0]
+        if self._failure:
+            raise ServingFailed(self._failure)
+
+    def _serve(self, connection: socket.socket) -> None:
+        """Serve one worker."""
+        sender = FrameSender(connection, self._window)
+        try:
+            self._greet(connection, sender)
+            self._answer(connection, sender)
+        except OSError as error:  # a failure to serve is one, too
+            self.lost.append(f"A worker is lost: {error}")
+            sender.put_json(ERROR, str(error))
+        self._leave()
+        sender.close()
+        connection.close()
+
+    def _greet(self, connection: socket.socket, sender: FrameSender) -> None:
+        """See that both sides have the same tensors."""
+        theirs = read_json(connection, read_frame(connection))
+        ours = [[tensor.name, tensor.size] for tensor in self._tensors]
+        if theirs != ours:
+            unlike = [a for a in ours if a not in theirs] + [b for b in theirs if b not in ours]
+            named = ", ".join(f"{name} of {size} bytes" for name, size in unlike[:5])
+            detail = f"Worker and server have different tensors: {named or 'in another order'}."
+            raise ServingFailed(detail)
+        sender.put_json(HELLO, {"is_synchronous": self._needed is not None})
+
+    def _answer(self, connection: socket.socket, sender: FrameSender) -> None:
+        """Send what is pulled, and take what is pushed, until the worker leaves."""
+        gradients = [tensor.blank() for tensor in self._tensors]
+        sent = [0] * len(self._tensors)  # the version that the worker has, so of its gradient
+        arrived = [0] * len(self._tensors)  # bytes of its gradient
+        while (frame := read_frame(connection)).kind != BYE:
+            i = frame.tensor
+            if frame.kind == PULL:
+                for k in range(len(self._tensors)):
+                    self._send(sender, k, sent)
+                continue
+            if frame.kind != PART or i >= len(gradients):
+                raise ServingFailed(f"{frame} is none of this protocol's.")
+            memory = bytes_of(gradients[i])
+            if frame.offset + frame.length > len(memory):
+                raise ServingFailed(f"{self._tensors[i].name}: a gradient of another size.")
+            read_into(connection, memory[frame.offset : frame.offset + frame.length])
+            arrived[i] += frame.length
+            if arrived[i] == len(memory):
+                arrived[i], began = 0, time.perf_counter_ns()
+                self._tensors[i].take(gradients[i], sent[i])
+                sender.put(Frame(DONE, i, offset=time.perf_counter_ns() - began))
+
+    def _send(self, sender: FrameSender, tensor: int, sent: list[int]) -> None:
+        """Queue a parameter, as it is when its turn comes."""
+
+        def content() -> memoryview:
+            try:
+                copy, sent[tensor] = self._tensors[tensor].snapshot(sent[tensor])
+            except ServingFailed as error:
+                self._failure = str(error)
+                raise
+            return bytes_of(copy)
+
+        sender.put(Frame(PART, tensor), content)
+
+    def _leave(self) -> None:
+        """Count a worker that is no more; where no update can be made now, nobody waits for one."""
+        with self._lock:
+            self._present -= 1
+            if self._needed is None or self._present >= self._needed:
+                return
+            reason = (
+                f"{self._needed} workers are needed for an update, {self._present} are left. "
+                + " ".join(self.lost)
+            )
+        for tensor in self._tensors:
+            tensor.fail(reason.strip())

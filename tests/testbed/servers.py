@@ -1,0 +1,196 @@
+"""Asynchronous training by 2 to 8 workers, predicted from steps that one of them recorded."""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from solver.parameter_server.fit import TransferFit, fit_transfers
+from solver.parameter_server.options import ThroughputOptions
+from solver.parameter_server.recorded import RecordedTransfer
+from solver.parameter_server.rows import ThroughputRow
+from solver.parameter_server.steps import ServerStep, StepOp, build_step
+from solver.parameter_server.throughput import predict
+from tests.testbed.hosts import Host, namespaces, shape, shape_server
+from tests.testbed.sessions import ROOT
+
+#: Steps of each worker that do not count.
+DROPPED = 4
+#: Of a layer list: bytes of its parameters, and how long a step sleeps [us].
+_BYTES, _COMPUTE_US = 1_000_000, 300_000.0
+#: How long the one worker is recorded [s].
+_RECORDED_S = 10.0
+#: Before all other programs of the machine, where that is allowed.
+_FIRST = ("nice", "-n", "-10")
+
+
+class ServedProgram(NamedTuple):
+    """A server or a worker on its host, and where it writes what goes wrong."""
+
+    process: "subprocess.Popen[str]"
+    log: Path
+
+
+def measure(
+    models: Sequence[str],
+    megabits: Sequence[float],
+    workers: Sequence[int],
+    seconds: float,
+) -> Iterator[dict[str, Any]]:
+    """Record one worker of each model at each bandwidth, then train with more of them.
+
+    Parameters
+    ----------
+    models
+        For :func:`tests.testbed.served_model.served_model`.
+    megabits
+        What the links carry [Mbit/s].
+    workers
+        How many at a time.
+    seconds
+        How long a cell trains [s], what does not count included.
+
+    Yields
+    ------
+    dict
+        ``model``, ``mbit``, ``document``: the recorded request; ``measured``: steps a second,
+        ``steps``: how many that are, and ``load``: of the machine before, each by workers.
+    """
+    with namespaces(max(workers) + 1, megabits[0]) as hosts, _programs(hosts) as programs:
+        for mbit in megabits:
+            for host in hosts:
+                shape(host, mbit)
+            shape_server(hosts, mbit)
+            for model in models:
+                shared = {"model": model, "bytes": _BYTES, "compute_us": _COMPUTE_US}
+                cell: dict[str, Any] = {"model": model, "ratio": None, "mbit": mbit}
+                cell |= {"measured": {}, "steps": {}, "load": {}}
+                for count in (1, *workers):
+                    load = os.getloadavg()[0]
+                    time = _RECORDED_S if count == 1 else seconds
+                    said = _run(programs, hosts[0], {**shared, "seconds": time}, count, mbit)
+                    if count == 1:
+                        cell["document"] = said[0]["document"]
+                    found = pace([each["ends"][DROPPED:] for each in said])
+                    if found is None:
+                        continue
+                    rate, steps = found
+                    cell["measured"][str(count)], cell["steps"][str(count)] = rate, steps
+                    cell["load"][str(count)] = load
+                yield cell
+
+
+def pace(ends: Sequence[Sequence[float]]) -> tuple[float, int] | None:
+    """Return steps a second of all workers while all train, and how many that are.
+
+    Of each worker the time from its first end to its last one counts: whole steps. None where one
+    has fewer than two.
+    """
+    if not all(ends):
+        return None
+    first, last = max(each[0] for each in ends), min(each[-1] for each in ends)
+    counted = [[end for end in each if first <= end <= last] for each in ends]
+    if min(map(len, counted)) <= 2:
+        return None
+    rates = [(len(each) - 1) / (each[-1] - each[0]) for each in counted]
+    return sum(rates), sum(len(each) - 1 for each in counted)
+
+
+def predicted(
+    document: Mapping[str, Any], workers: Sequence[int]
+) -> tuple[TransferFit, dict[int, ThroughputRow]]:
+    """Predict steps a second from what one worker recorded, and nothing else."""
+    steps = [_step_of(step["ops"]) for step in document["steps"]]
+    fit = fit_transfers([_transfers_of(step["ops"]) for step in document["steps"]])
+    options = ThroughputOptions(
+        workers=tuple(workers),
+        bandwidths_gbps=(fit.bandwidth_gbps,),
+        batch_size=1,
+        win_bytes=fit.win_bytes,
+        parse_us_per_byte=fit.parse_us_per_byte,
+        parse_us=fit.parse_us,
+        explain=False,
+    )
+    return fit, {row.workers: row for row in predict(steps, options).rows}
+
+
+def _step_of(ops: Sequence[Mapping[str, Any]]) -> ServerStep:
+    return build_step(
+        StepOp(op["id"], op["resource"], op.get("duration_us"), op.get("bytes"), tuple(op["after"]))
+        for op in ops
+    )
+
+
+def _transfers_of(ops: Sequence[Mapping[str, Any]]) -> list[RecordedTransfer]:
+    return [
+        RecordedTransfer(op["resource"], op["bytes"], op["start_us"], op["end_us"], op["parse_us"])
+        for op in ops
+        if "start_us" in op
+    ]
+
+
+def _run(
+    programs: Sequence[ServedProgram],
+    server: Host,
+    cell: Mapping[str, Any],
+    count: int,
+    mbit: float,
+) -> list[dict[str, Any]]:
+    """Have the server and so many workers train; return what the workers say."""
+    first, *others = programs
+    there = {**cell, "address": server.address, "workers": count}
+    _ask(first, {**there, "do": "serve"})
+    port = _answer(first)["port"]
+    alone_s = (cell["compute_us"] + 2 * cell["bytes"] * 8 / mbit) / 1e6
+    for i, worker in enumerate(others[:count]):
+        own = {"port": port, "wait_s": i * alone_s / count, "dropped": DROPPED}
+        _ask(worker, {**there, **own, "do": "train", "is_recorded": count == 1})
+    said = [_answer(worker) for worker in others[:count]]
+    lost = _answer(first)["lost"]
+    assert not lost, lost
+    return said
+
+
+def _ask(program: ServedProgram, cell: Mapping[str, Any]) -> None:
+    print(json.dumps(cell), file=program.process.stdin, flush=True)
+
+
+def _answer(program: ServedProgram) -> dict[str, Any]:
+    assert program.process.stdout is not None
+    line = program.process.stdout.readline()
+    if not line:
+        raise RuntimeError(f"A program has ended: {program.log.read_text()[-1500:]}")
+    said: dict[str, Any] = json.loads(line)
+    return said
+
+
+@contextmanager
+def _programs(hosts: Sequence[Host]) -> Iterator[list[ServedProgram]]:
+    """Start a program on each host; the first is the server."""
+    environment = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": f"{ROOT}:{ROOT / 'client'}"}
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        programs = []
+        for i, host in enumerate(hosts):
+            path = folder / f"{i}.log"
+            log = stack.enter_context(path.open("w"))
+            process = subprocess.Popen(
+                host.command(*_FIRST, sys.executable, "-m", "tests.testbed.served"),
+                cwd=ROOT,
+                env=environment,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                text=True,
+            )
+            stack.callback(process.wait)
+            stack.callback(process.kill)
+            programs.append(ServedProgram(process, path))
+        for program in programs:
+            _answer(program)
+        yield programs

@@ -1,0 +1,179 @@
+"""The page of asynchronous training: predicted from one worker's recording, beside measured."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import matplotlib as mpl
+from matplotlib.figure import Figure
+
+from solver.parameter_server.fit import EndErrors, TransferFit
+from tests.testbed.servers import predicted
+
+_HEAD = """\
+# Parameter servers: predicted beside measured
+
+<!-- written by python -m tests.testbed --parts servers -->
+
+Workers pull the parameters of a model from one server, compute, and push its gradients, each on its
+own ([how](../how-to/record-a-parameter-server.md)). One worker that is alone records some steps.
+From these alone `interlace parameter-server --fit` predicts the steps a second of more workers.
+
+{said}
+
+A layer list is a published model made smaller: 1 MB of parameters, and a step sleeps for 0.3 s.
+*computing* is a network of 8 layers that computes, on the cores that all workers share. A row
+counts the whole steps of each worker while all train, the first ones left out. In brackets is
+what was simulated for 95 of 100 runs of a thousand steps.
+"""
+_ENDS = """\
+## Ends of recorded transfers
+
+Each transfer starts as recorded; under the fitted bandwidth and window it ends so far from where it
+did, over that end (counted from the step's beginning).
+"""
+
+
+@dataclass(frozen=True)
+class ServedRow:
+    """So many workers: steps a second, as measured and as predicted."""
+
+    model: str
+    mbit: float
+    workers: int
+    measured: float
+    predicted: float
+    low: float | None
+    high: float | None
+    steps: int
+    load: float
+
+    @property
+    def error(self) -> float:
+        """By how much the prediction is off."""
+        return self.predicted / self.measured - 1
+
+
+def rows_of(cell: Mapping[str, Any]) -> tuple[TransferFit, list[ServedRow]]:
+    """Predict a cell's rows, that of one worker included."""
+    counts = [int(count) for count in cell["measured"]]
+    fit, found = predicted(cell["document"], counts)
+    rows = [
+        ServedRow(
+            cell["model"],
+            cell["mbit"],
+            count,
+            cell["measured"][str(count)],
+            found[count].examples_per_s,
+            found[count].low_examples_per_s,
+            found[count].high_examples_per_s,
+            cell["steps"][str(count)],
+            cell["load"][str(count)],
+        )
+        for count in counts
+    ]
+    return fit, rows
+
+
+def write(folder: Path, part: Mapping[str, Any]) -> str:
+    """Write ``parameter-servers.json``, ``.md`` and ``.svg``; return the page."""
+    folder.mkdir(parents=True, exist_ok=True)
+    cells = [(cell, *rows_of(cell)) for cell in part["cells"]]
+    rows = [row for _, _, own in cells for row in own]
+    many = [row for row in rows if row.workers > 1]
+    errors = [abs(row.error) for row in many]
+    within = sum(error <= 0.1 for error in errors)
+    text = [
+        _HEAD.format(said="\n".join(f"- {each}" for each in part["said"])),
+        f"Of {len(many)} rows of 2 workers or more predictions are {median(errors):.1%} off in the "
+        f"median, {max(errors):.1%} at worst; {within} are within 10 %.\n",
+        _table(
+            ("model", "Mbit/s", "workers", "measured", "predicted", "off", "steps", "load"),
+            [
+                (
+                    r.model,
+                    f"{r.mbit:g}",
+                    str(r.workers),
+                    f"{r.measured:.2f}",
+                    _rate(r),
+                    f"{r.error:+.1%}",
+                    str(r.steps),
+                    f"{r.load:.1f}",
+                )
+                for r in rows
+            ],
+        ),
+        "![Steps a second by workers, measured and predicted](parameter-servers.svg)\n",
+        _ENDS,
+        _table(
+            (
+                "model",
+                "Mbit/s",
+                "direction",
+                "mean",
+                "median",
+                "95th percentile",
+                "most",
+                "fitted Mbit/s",
+            ),
+            [
+                (c["model"], f"{c['mbit']:g}", *_ends(e), f"{fit.bandwidth_gbps * 1e3:.1f}")
+                for c, fit, _ in cells
+                for e in fit.errors
+            ],
+        ),
+    ]
+    summary = {"rows": len(many), "median": median(errors), "worst": max(errors)}
+    kept = {
+        "said": part["said"],
+        "summary": summary,
+        "rows": [asdict(row) for row in rows],
+        "fits": [{"model": c["model"], "mbit": c["mbit"], **asdict(fit)} for c, fit, _ in cells],
+    }
+    (folder / "parameter-servers.json").write_text(json.dumps(kept, indent=1) + "\n")
+    _draw(folder / "parameter-servers.svg", rows)
+    page = "\n".join(text).rstrip() + "\n"
+    (folder / "parameter-servers.md").write_text(page)
+    return page
+
+
+def _rate(row: ServedRow) -> str:
+    interval = "" if row.low is None else f" ({row.low:.2f} to {row.high:.2f})"
+    return f"{row.predicted:.2f}{interval}"
+
+
+def _ends(errors: EndErrors) -> tuple[str, ...]:
+    shares = (errors.mean, errors.median, errors.p95, errors.most)
+    return errors.direction, *(f"{share:.1%}" for share in shares)
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    lines = ["| " + " | ".join(row) + " |" for row in (head, *rows)]
+    return "\n".join([lines[0], "| --- " + "| ---: " * (len(head) - 1) + "|", *lines[1:], ""])
+
+
+def _draw(path: Path, rows: Sequence[ServedRow]) -> None:
+    """Draw a panel for each model."""
+    models = list(dict.fromkeys(row.model for row in rows))
+    rates = sorted({row.mbit for row in rows})
+    with mpl.rc_context({"svg.hashsalt": "servers", "font.size": 9}):
+        figure = Figure(figsize=(10, 3.2), layout="constrained")
+        panels = figure.subplots(1, len(models), squeeze=False)[0]
+        for panel, model in zip(panels, models, strict=True):
+            for mbit, colour, marker in zip(rates, ("#1f5fa8", "#b0456b"), "os", strict=False):
+                own = [row for row in rows if (row.model, row.mbit) == (model, mbit)]
+                counts = [row.workers for row in own]
+                line = [row.predicted for row in own]
+                points = [row.measured for row in own]
+                panel.plot(counts, line, color=colour, label=f"{mbit:g} Mbit/s, predicted")
+                panel.scatter(counts, points, s=24, marker=marker, color=colour, label="measured")
+            panel.set_title(model)
+            panel.set_xlabel("workers")
+            panel.set_ylim(bottom=0)
+        panels[0].set_ylabel("steps/s of all workers")
+        handles, labels = panels[0].get_legend_handles_labels()
+        figure.legend(handles, labels, loc="outside lower center", ncols=4, frameon=False)
+        figure.savefig(path, format="svg", metadata={"Date": None})

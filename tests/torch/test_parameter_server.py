@@ -1,0 +1,256 @@
+"""A parameter server and workers in one process, and two processes over loopback."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from threading import Thread
+
+import pytest
+
+pytest.importorskip("torch")
+
+import torch
+from torch import nn
+
+from app.schemas.parameter_servers import ParameterServerRequest
+from interlace_client.torch.parameter_server import (
+    ServedModel,
+    ServingFailed,
+    StepRecorder,
+    TrainingServer,
+)
+from interlace_client.torch.parameter_server.shards import shards_of
+from solver.parameter_server.steps import build_step
+
+ROOT = Path(__file__).parents[2]
+LR = 0.1
+
+
+def network(width=8):
+    torch.manual_seed(1)
+    return nn.Sequential(nn.Linear(4, width), nn.Tanh(), nn.Linear(width, 2))
+
+
+def sgd(parameters):
+    return torch.optim.SGD(parameters, lr=LR)
+
+
+def batch(step, rank):
+    return torch.randn(6, 4, generator=torch.Generator().manual_seed(10 * step + rank))
+
+
+def started(servers):
+    """Serve in threads, and keep what they fail with."""
+    failures = []
+
+    def serve(server):
+        try:
+            server.serve()
+        except ServingFailed as error:
+            failures.append(str(error))
+
+    threads = [Thread(target=serve, args=[server], daemon=True) for server in servers]
+    for thread in threads:
+        thread.start()
+    return threads, failures
+
+
+def train(served, model, rank, steps):
+    for step in range(steps):
+        with served.step():
+            model(batch(step, rank)).square().mean().backward()
+
+
+def trained_alone(steps, ranks):
+    """The oracle: one model, the mean of all gradients, no server."""
+    model = network()
+    optimizer = sgd(model.parameters())
+    for step in range(steps):
+        optimizer.zero_grad()
+        losses = [model(batch(step, rank)).square().mean() for rank in range(ranks)]
+        (sum(losses) / ranks).backward()
+        optimizer.step()
+    return model
+
+
+def assert_same(model, other):
+    for (name, ours), theirs in zip(model.named_parameters(), other.parameters(), strict=True):
+        torch.testing.assert_close(ours, theirs, msg=name)
+
+
+@pytest.mark.parametrize("window", [None, 16])
+@pytest.mark.parametrize("servers", [1, 3])
+def test_one_worker_trains_as_without_a_server(servers, window):
+    models = [network() for _ in range(servers)]
+    all_servers = [
+        TrainingServer(
+            m.named_parameters(), sgd, workers=1, shard=(i, servers), window_bytes=window
+        )
+        for i, m in enumerate(models)
+    ]
+    threads, failures = started(all_servers)
+    model = network()
+    addresses = [server.address for server in all_servers]
+    served = ServedModel(model, addresses, window_bytes=window)
+    train(served, model, 0, 4)
+    served.close()
+    for thread in threads:
+        thread.join()
+    assert not failures
+    names = [name for name, _ in model.named_parameters()]
+    expected = dict(trained_alone(4, 1).named_parameters())
+    owners = shards_of([p.numel() * 4 for p in expected.values()], servers)
+    for name, owner in zip(names, owners, strict=True):
+        torch.testing.assert_close(dict(models[owner].named_parameters())[name], expected[name])
+
+
+def test_two_synchronous_workers_train_as_one_on_both_batches():
+    model, failures, server = run_workers(needed=2, steps=3)
+    assert not failures
+    assert server.dropped == 0
+    assert_same(model, trained_alone(3, 2))
+
+
+def test_late_gradients_of_backups_are_dropped():
+    _, failures, server = run_workers(needed=1, steps=5)
+    assert not failures
+    # each tensor is updated by the first of two, or by one that is a step ahead
+    assert server.lost == []
+    assert 0 <= server.dropped <= 4 * 5
+
+
+def run_workers(needed, steps):
+    model = network()
+    server = TrainingServer(model.named_parameters(), sgd, workers=2, needed=needed)
+    threads, failures = started([server])
+
+    def work(rank):
+        own = network()
+        served = ServedModel(own, [server.address])
+        train(served, own, rank, steps)
+        served.close()
+
+    workers = [Thread(target=work, args=[rank]) for rank in range(2)]
+    for thread in workers:
+        thread.start()
+    for thread in (*workers, *threads):
+        thread.join()
+    return model, failures, server
+
+
+def test_a_worker_whose_partner_has_left_is_told():
+    model = network()
+    server = TrainingServer(model.named_parameters(), sgd, workers=2, needed=2)
+    threads, failures = started([server])
+    one, other = network(), network()
+    stays, leaves = (ServedModel(own, [server.address]) for own in (one, other))
+    leaves.close()
+    with pytest.raises(ServingFailed, match="2 workers are needed for an update, 1 are left"):
+        train(stays, one, 0, 2)
+    stays.close()
+    for thread in threads:
+        thread.join()
+    assert failures
+
+
+def test_other_tensors_are_refused():
+    server = TrainingServer(network().named_parameters(), sgd, workers=1)
+    threads, failures = started([server])
+    with pytest.raises(ServingFailed, match=r"different tensors: 0.weight of 128 bytes"):
+        ServedModel(network(width=5), [server.address])
+    threads[0].join()
+    assert "A worker is lost" in failures[0]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"workers": 0},  # nobody
+        {"workers": 2, "needed": 3},  # more than there are
+        {"workers": 2, "needed": 0},
+        {"workers": 2, "shard": (2, 2)},  # counted from 0
+    ],
+)
+def test_options_that_are_refused(options):
+    with pytest.raises(ValueError, match="must be"):
+        TrainingServer(network().named_parameters(), sgd, **options)
+
+
+def train_twice(served, model, batches):
+    """Make two backward passes in a step."""
+    with served.step():
+        for each in batches:
+            model(each).sum().backward()
+
+
+def test_a_second_backward_pass_of_a_step_is_refused():
+    server = TrainingServer(network().named_parameters(), sgd, workers=1)
+    threads, _ = started([server])
+    model = network()
+    served = ServedModel(model, [server.address])
+    losses = [batch(step, 0) for step in range(2)]
+    with pytest.raises(RuntimeError, match="one backward pass"):
+        train_twice(served, model, losses)
+    with pytest.raises(ServingFailed, match="A step has failed"):
+        train(served, model, 0, 1)
+    served.close()
+    threads[0].join()
+
+
+def test_recorded_steps_are_steps_that_the_product_reads():
+    servers = [
+        TrainingServer(network().named_parameters(), sgd, workers=1, shard=(i, 2)) for i in range(2)
+    ]
+    threads, _ = started(servers)
+    model = network()
+    served = ServedModel(model, [server.address for server in servers])
+    served.recorder = StepRecorder()
+    train(served, model, 0, 3)
+    served.close()
+    for thread in threads:
+        thread.join()
+    document = served.recorder.document("two layers", 6, 1.0)
+    request = ParameterServerRequest.model_validate(document)
+    assert len(request.steps) == 2  # what lay before the first is not known
+    for body in request.steps:
+        step = build_step(body.ops_of())
+        assert sorted(filter(None, step.servers)) == ["ps0", "ps1"]
+        names = {name for name, _ in model.named_parameters()}
+        for kind in ("pull", "push", "update"):
+            assert {op.id for op in step.ops if op.id.startswith(kind)} == {
+                f"{kind}:{name}" for name in names
+            }
+        assert len(body.recorded()) == 2 * len(names)
+        # a module computes after its own parameters have come
+        after = {op.id: op.after for op in step.ops}
+        assert {"pull:0.weight", "pull:0.bias"} <= set(after["compute:(wait 1)"])
+
+
+WORKER = """
+import json, sys
+import torch
+from interlace_client.torch.parameter_server import ServedModel
+from tests.torch.test_parameter_server import network, train
+model = network()
+served = ServedModel(model, [("127.0.0.1", int(sys.argv[1]))])
+train(served, model, 1, 3)
+served.close()
+"""
+
+
+def test_two_processes_train_as_one():
+    model = network()
+    server = TrainingServer(model.named_parameters(), sgd, workers=2, needed=2)
+    threads, failures = started([server])
+    command = [sys.executable, "-c", WORKER, json.dumps(server.address[1])]
+    other = subprocess.Popen(command, cwd=ROOT, env={"PYTHONPATH": f"{ROOT}:{ROOT / 'client'}"})
+    own = network()
+    served = ServedModel(own, [server.address])
+    train(served, own, 0, 3)
+    served.close()
+    assert other.wait() == 0
+    for thread in threads:
+        thread.join()
+    assert not failures
+    assert_same(model, trained_alone(3, 2))
