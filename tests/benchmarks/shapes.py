@@ -1,27 +1,32 @@
 """Cross-validate what is predicted of measured steps of many shapes.
 
-    python -m tests.benchmarks.shapes [--quick] [--kept FILE]
+    python -m tests.benchmarks.shapes [--quick] [--kept FILE] [--space]
 
 Prints the errors of rows that the fit did not see: six folds of the single-node table, twenty draws
 of 20 and of 10 rows of it, the table of many nodes. ``--kept`` fits all rows given and predicts
-those of another file of the same columns. Data: ``../shared/data/shapes`` (its README), from
-VIA-Research/vTrain, MIT.
+those of another file of the same columns. ``--space`` times a ranking instead.
+Data: ``../shared/data/shapes`` (its README), from VIA-Research/vTrain, MIT, and
+MooreThreads/SimuMax, Apache-2.0.
 """
 
 import argparse
 import csv
 import re
+import time
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
+from solver.shapes.efficiency import ASSUMED
 from solver.shapes.fit.rows import MeasuredShape
 from solver.shapes.fit.shape_fit import fit_steps
 from solver.shapes.hardware import ACCELERATORS, NetworkLevel, TrainingCluster
 from solver.shapes.job_shape import JobShape
 from solver.shapes.memory import peak_memory
 from solver.shapes.published import PUBLISHED
+from solver.shapes.ranking.rank import rank_shapes
+from solver.shapes.ranking.space import ShapeSpace
 from solver.shapes.transformer import Transformer
 
 DATA = Path(__file__).parents[2].parent / "shared" / "data"
@@ -70,8 +75,8 @@ def steps_of(path: Path, machines: dict[int, TrainingCluster]) -> list[MeasuredS
             )
             gpus = int(row["# GPUs"])
             cluster = machines.setdefault(max(8, gpus), machine(max(8, gpus)))
-            time = float(row["iteration time (ms)"]) * 1e3
-            steps.append(MeasuredShape(model, cluster, shape, time))
+            took = float(row["iteration time (ms)"]) * 1e3
+            steps.append(MeasuredShape(model, cluster, shape, took))
     return steps
 
 
@@ -102,9 +107,9 @@ def b200_steps(path: Path) -> list[tuple[MeasuredShape, float]]:
                 sequence_parallel=degrees["tp"] > 1,
                 sharding="optimizer",
             )
-            time = float(row["measured ms"]) * 1e3
+            took = float(row["measured ms"]) * 1e3
             steps.append(
-                (MeasuredShape(model, cluster, shape, time), float(row["allocated GiB at peak"]))
+                (MeasuredShape(model, cluster, shape, took), float(row["allocated GiB at peak"]))
             )
     return steps
 
@@ -152,12 +157,37 @@ def draws(rows, size, count=20):
     return np.median(found, axis=0)
 
 
+def show_space() -> None:
+    """Rank the shapes of a model of 70 billion parameters on 1,024 GPUs, and time it."""
+    levels = (NetworkLevel("node", 8, 3600.0), NetworkLevel("network", 1024, 400.0))
+    space = ShapeSpace(
+        2048,
+        cp=(1, 2, 4),
+        schedules=("gpipe", "1f1b", "interleaved", "zero_bubble"),
+        shardings=("none", "optimizer", "gradients", "parameters"),
+    )
+    began = time.process_time()
+    cluster = TrainingCluster(ACCELERATORS["h100"], levels)
+    ranking = rank_shapes(PUBLISHED["llama3-70b"], cluster, space, ASSUMED)
+    took = time.process_time() - began
+    best = ranking.best[0]
+    print(
+        f"llama3-70b on 1,024 GPUs: {ranking.shapes:,} shapes, {ranking.too_large:,} too large, "
+        f"{ranking.simulated:,} simulated, proven {ranking.is_proven}, {took:.1f} s of CPU; best "
+        f"{best.shape}, {best.step.time_us / 1e3:,.0f} ms"
+    )
+
+
 def main() -> None:
     """Print all."""
     options = argparse.ArgumentParser()
     options.add_argument("--quick", action="store_true")
     options.add_argument("--kept", type=Path)
+    options.add_argument("--space", action="store_true")
     given = options.parse_args()
+    if given.space:
+        show_space()
+        return
     machines: dict[int, TrainingCluster] = {}
     single, multi = steps_of(SINGLE, machines), steps_of(MULTI, machines)
     fit = fit_steps(single)
