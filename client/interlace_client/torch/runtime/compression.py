@@ -7,6 +7,10 @@ from typing import Any
 import torch
 import torch.distributed as dist
 from torch.distributed.algorithms.ddp_comm_hooks import default_hooks
+from torch.nn.parallel import DistributedDataParallel
+
+#: A communication hook: its state, and what is called.
+Hook = tuple[Any, Any]
 
 #: The type of what is sent, by the hook; None is each gradient's own.
 _WIRES: dict[Any, torch.dtype | None] = {
@@ -48,6 +52,7 @@ def wire_of(state: Any, hook: Any, process_group: Any) -> torch.dtype | None:
     return _WIRES[hook]
 
 
-def unnamed(hook: Any) -> Any:
-    """Return a hook that does the same: DistributedDataParallel refuses one by name over gloo."""
-    return lambda state, bucket: hook(state, bucket)  # noqa: PLW0108 - it has no name
+def register(ddp: DistributedDataParallel, hook: Hook) -> None:
+    """Register a hook that does the same: some are refused by name over gloo."""
+    state, called = hook
+    ddp.register_comm_hook(state, lambda state, bucket: called(state, bucket))  # noqa: PLW0108
