@@ -300,6 +300,26 @@ def hooks_in_both(folder: Path, rank: int) -> None:
     pair.train(range(3, 5))
 
 
+def hooks_of_some_ranks(folder: Path, rank: int) -> None:
+    """A hook sums over the run's ranks, whoever sends the gradients."""
+    groups = [dist.new_group([each]) for each in range(2)]
+    trained = []
+    for is_handed_over in (False, True):
+        torch.manual_seed(0)
+        module = of_linears()
+        optimizer = momentum(module)
+        planned = PlannedDDP(module, optimizer, process_group=groups[rank])
+        planned.register_comm_hook(None, default_hooks.bf16_compress_hook)
+        if is_handed_over:
+            planned.hand_over()
+        for step in range(3):
+            square(planned, DrawnBatch(step, rank)).backward()
+            optimizer.step()
+            optimizer.zero_grad()
+        trained.append(planned.state_dict())
+    assert all(torch.equal(value, trained[1][name]) for name, value in trained[0].items())
+
+
 def other_collectives(folder: Path, rank: int) -> None:
     """Made in another order on one rank: found when the step is over."""
     module = of_linears()
@@ -399,6 +419,7 @@ SCENARIOS = {
         wrappers,
         hooks,
         hooks_in_both,
+        hooks_of_some_ranks,
         other_collectives,
         sharded_parameters,
         ranks_that_differ,

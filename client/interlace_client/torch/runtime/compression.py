@@ -9,9 +9,6 @@ import torch.distributed as dist
 from torch.distributed.algorithms.ddp_comm_hooks import default_hooks
 from torch.nn.parallel import DistributedDataParallel
 
-#: A communication hook: its state, and what is called.
-Hook = tuple[Any, Any]
-
 #: The type of what is sent, by the hook; None is each gradient's own.
 _WIRES: dict[Any, torch.dtype | None] = {
     default_hooks.allreduce_hook: None,
@@ -52,7 +49,10 @@ def wire_of(state: Any, hook: Any, process_group: Any) -> torch.dtype | None:
     return _WIRES[hook]
 
 
-def register(ddp: DistributedDataParallel, hook: Hook) -> None:
-    """Register a hook that does the same: some are refused by name over gloo."""
-    state, called = hook
-    ddp.register_comm_hook(state, lambda state, bucket: called(state, bucket))  # noqa: PLW0108
+def register(ddp: DistributedDataParallel, process_group: Any, hook: Any) -> None:
+    """Register a hook over the ranks of a group; without one it would sum over all there are.
+
+    Not by its name: DistributedDataParallel refuses some by name over gloo.
+    """
+    called = lambda state, bucket: hook(state, bucket)  # noqa: PLW0108 - it has no name
+    ddp.register_comm_hook(process_group, called)

@@ -8,14 +8,14 @@ import torch
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
-from interlace_client.torch.runtime.compression import Hook, register
+from interlace_client.torch.runtime.compression import register
 
 
 def successor(
     module: nn.Module,
     process_group: Any,
     bucket_cap_mb: float | None,
-    hook: Hook | None,
+    hook: Any,
     *,
     find_unused: bool,
     static_graph: bool,
@@ -32,7 +32,7 @@ def successor(
     bucket_cap_mb, find_unused, static_graph, broadcast_buffers
         As of DistributedDataParallel.
     hook
-        The communication hook of the run, if it has one.
+        The communication hook of the run; None is none.
     """
     with torch.inference_mode(mode=False):
         ddp = DistributedDataParallel(
@@ -45,6 +45,6 @@ def successor(
             **({} if broadcast_buffers else {"broadcast_buffers": False}),
         )
     if hook is not None:
-        register(ddp, hook)
+        register(ddp, process_group, hook)
     ddp.require_forward_param_sync = False  # buffers are there until its first pass
     return ddp

@@ -15,7 +15,7 @@ from torch.nn.parallel import DistributedDataParallel
 from interlace_client.torch.plans import BucketPlan, reversed_buckets
 from interlace_client.torch.runtime.arrivals import Arrivals
 from interlace_client.torch.runtime.buffer_copies import BufferCopies
-from interlace_client.torch.runtime.compression import Hook, register, wire_of
+from interlace_client.torch.runtime.compression import register, wire_of
 from interlace_client.torch.runtime.guards import guard, is_guarded
 from interlace_client.torch.runtime.handing_over import successor
 from interlace_client.torch.runtime.launch_order import (
@@ -140,7 +140,7 @@ class PlannedDDP(RefusingModule):
         self.process_group = process_group
         self._is_sharing_buffers = broadcast_buffers
         self._wire: torch.dtype | None = None
-        self._hook: Hook | None = None
+        self._hook: Any = None
         self._order: LaunchOrder | None = None
         self._known = known_parameters(module)
         self.ranks = dist.get_world_size(process_group) if transport is None else 1
@@ -252,10 +252,10 @@ class PlannedDDP(RefusingModule):
         wire = wire_of(state, hook, self.process_group)
         self.drain()
         plan = self.agreed(self.plan, wire)
-        self._wire, self._hook = wire, (state, hook)
+        self._wire, self._hook = wire, hook
         self._use(plan)
         if self._ddp is not None:
-            register(self._ddp, self._hook)
+            register(self._ddp, self.process_group, hook)
 
     def forward(self, *inputs: Any, **kwargs: Any) -> Any:
         """Call the module; each parameter waits for its own bucket."""
