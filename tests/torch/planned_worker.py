@@ -389,6 +389,23 @@ def what_is_refused(folder: Path, rank: int) -> None:
     refused(RuntimeError, "second gradient|inside a backward", lambda: layers().sum().backward())
 
 
+def passes_that_fail(folder: Path, rank: int) -> None:
+    """Said at the next forward pass; the run lets go of the module, and another takes it."""
+    said = "a pass that failed, detach\\(\\) and wrap the module anew"
+    for is_static in (False, True):
+        pair = TrainedPair(at(folder, rank), static_graph=is_static)
+        module, optimizer = pair.ours.module, pair.optimizers[0]
+        failing = module[1].weight.register_hook(lambda _: 1 / 0)
+        loss = square(pair.ours, DrawnBatch(0, rank))
+        refused(ZeroDivisionError, "", loss.backward)
+        failing.remove()
+        refused(RuntimeError, said, lambda: square(pair.ours, DrawnBatch(1, rank)))  # noqa: B023
+        refused(RuntimeError, said, pair.ours.detach)
+        assert all(type(p) is nn.Parameter and p.grad is None for p in module.parameters())
+        pair.both[0] = pair.ours = PlannedDDP(module, optimizer, dealt(module))
+        pair.train(range(3))
+
+
 def a_worker_that_is_replaced(folder: Path, rank: int) -> None:
     """As fault-tolerant launchers do: the other rank trains on in the same process."""
     dist.barrier()
@@ -424,6 +441,7 @@ SCENARIOS = {
         sharded_parameters,
         ranks_that_differ,
         what_is_refused,
+        passes_that_fail,
         a_worker_that_is_replaced,  # the last: the group of the others has ended
     )
 }

@@ -271,8 +271,8 @@ class PlannedDDP(RefusingModule):
                 self._passes.is_syncing
             )  # what its no_sync() sets
             return self._ddp(*inputs, **kwargs)
-        if torch.is_grad_enabled() and self._arrivals.is_begun:
-            self._arrivals.reduction.wait_launched()
+        if torch.is_grad_enabled():
+            self._arrivals.check_pass()
         if self._buffers_of:
             self._buffers_of.finish()
         self._arrivals.await_parameters(self._unseen)
@@ -390,15 +390,29 @@ class PlannedDDP(RefusingModule):
         self._arrivals.drain()
 
     def detach(self) -> nn.Module:
-        """Drain, take all hooks off, and return the module as it was given."""
-        self.drain()
+        """Drain, take all hooks off, and return the module as it was given.
+
+        Raises
+        ------
+        RuntimeError
+            When something on its way will not arrive, since a backward pass failed or a rank has
+            left. The hooks are off then, too: its updates are lost, the gradients of its pass are
+            None, and another PlannedDDP may have the module.
+        """
+        try:
+            self.drain()
+        finally:
+            self._arrivals.give_up()
+            self._let_go()
+        return self.module
+
+    def _let_go(self) -> None:
         self._remove_hooks()
         for restore in self._overrides:
             restore()
         self._overrides = []
         self._leave_ddp()
         self.between_steps = None
-        return self.module
 
     def watch_order(self, steps: int = 2) -> None:
         """Compare the order of all collectives of the next steps over all ranks.
