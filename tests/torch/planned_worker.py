@@ -325,7 +325,8 @@ def other_collectives(folder: Path, rank: int) -> None:
     module = of_linears()
     optimizer = momentum(module)
     planned = PlannedDDP(module, optimizer, dealt(module))
-    planned.watch_order()
+    own = [dist.new_group([each]) for each in range(2)][rank]
+    planned.watch_order(3)
     metric = lambda: dist.all_reduce(torch.ones(1), async_op=True)
 
     def step(k: int, *, is_late: bool) -> None:
@@ -343,11 +344,14 @@ def other_collectives(folder: Path, rank: int) -> None:
         optimizer.step()
 
     step(0, is_late=False)
-    step(1, is_late=rank == 1)
+    for _ in range(rank):  # of a group that nobody else is in
+        dist.all_reduce(torch.ones(1), group=own)
+    step(1, is_late=False)
+    step(2, is_late=rank == 1)
     refused(
         RuntimeError,
-        r"Launch 0 of the step comes after 1 collectives of other .* and after 0 on rank 1",
-        lambda: step(2, is_late=False),
+        r"Launch 0 of the step comes after 1 collectives of another .* and after 0 on rank 1",
+        lambda: step(3, is_late=False),
     )
 
 
@@ -362,6 +366,10 @@ def ranks_that_differ(folder: Path, rank: int) -> None:
     refused(RuntimeError, there, other)
     planned = PlannedDDP(model, ())
     refused(RuntimeError, there, lambda: planned.install(dealt(model, 2 + rank)))
+    refused(RuntimeError, there, lambda: planned.install(planned.plan, window=2 + rank))
+    refused(RuntimeError, there, lambda: measure_window(planned, print, range(1, 3 + rank)))
+    refused(ValueError, "got window=0", lambda: PlannedDDP(of_linears(), (), window=0))
+    refused(ValueError, "Name the windows", lambda: measure_window(planned, print, ()))
     square(planned, DrawnBatch(0, rank)).backward()
     planned.drain()
 

@@ -299,10 +299,10 @@ class PlannedDDP(RefusingModule):
         UnusablePlan
             When it is not of this model, with all differences; the plan in use stays.
         RuntimeError
-            When the ranks' plans or models differ; inside a backward pass.
+            When the ranks' plans, models or windows differ; inside a backward pass.
         """
         self.drain()
-        read = self.agreed(plan)
+        read = self.agreed(plan, window)
         if window is not None and window not in self._transports:
             own = PrivateGroup(self.process_group, window=window, timeout=self._timeout)
             self._transports[window] = own
@@ -419,16 +419,14 @@ class PlannedDDP(RefusingModule):
 
         Made at the start where launches go over NCCL, for the first two steps; all ranks do.
         """
-        own = getattr(self._transport, "group", None)
-        self._order, self._watched = order_beside(own), steps
+        self._order = order_beside(getattr(self._transport, "group", None), steps)
         self._arrivals.reduction.order = self._order
 
     def _check_order(self) -> None:
         """Compare the order of a step that is over."""
         if self._order is not None and self.is_planned:
             check_order(self._order, self.process_group)
-            self._watched -= 1
-            if self._watched == 0:
+            if self._order.steps == 0:
                 self._order = self._arrivals.reduction.order = None
 
     def _begin_pass(self) -> None:
