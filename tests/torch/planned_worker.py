@@ -202,7 +202,13 @@ def plans_of_other_models(folder: Path, rank: int) -> None:
     refused(TypeError, "Give the module itself", lambda: PlannedDDP(wrapped))
     first = PlannedDDP(other)
     refused(RuntimeError, r"Another PlannedDDP .* detach\(\)", lambda: PlannedDDP(other))
-    PlannedDDP(first.detach())
+    sharing = of_linears()
+    sharing[1].bias = first.module[0].bias
+    shared = "sends the gradients of '1.bias'"
+    refused(RuntimeError, shared, lambda: PlannedDDP(sharing))
+    again = first.detach()
+    PlannedDDP(sharing).detach()
+    PlannedDDP(again)
     lazy = nn.Sequential(nn.LazyLinear(3))
     refused(ValueError, "Parameters without a shape yet: '0.bias|weight'", lambda: PlannedDDP(lazy))
 

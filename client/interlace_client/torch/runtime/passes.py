@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import torch
 from torch import nn
 
+from interlace_client.torch.plans import some
 from interlace_client.torch.runtime.arrivals import Arrivals
 from interlace_client.torch.runtime.static_graph import GradientCounts, telling_of_its_pass
 from interlace_client.torch.runtime.streams import refuse_capture
@@ -115,3 +116,24 @@ class Passes:
         bucket = self._arrivals.reduction.take(parameter)
         if bucket is not None:
             self._arrivals.fill(bucket)
+
+
+def refuse_shared(parameters: Mapping[str, nn.Parameter]) -> None:
+    """Refuse parameters whose gradients another run sends.
+
+    Raises
+    ------
+    RuntimeError
+        With their names.
+    """
+    shared = [name for name, p in parameters.items() if _is_heard(p)]
+    if shared:
+        raise RuntimeError(
+            f"Another PlannedDDP sends the gradients of {some(shared)}: call its detach() first. "
+            "Modules that share parameters go in one PlannedDDP, as of a module that holds both."
+        )
+
+
+def _is_heard(parameter: nn.Parameter) -> bool:
+    hooks = parameter._post_accumulate_grad_hooks or {}  # type: ignore[attr-defined]
+    return any(isinstance(getattr(hook, "__self__", None), Passes) for hook in hooks.values())

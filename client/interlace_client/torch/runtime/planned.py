@@ -23,7 +23,7 @@ from interlace_client.torch.runtime.launch_order import (
     check_order,
     order_beside,
 )
-from interlace_client.torch.runtime.passes import Passes
+from interlace_client.torch.runtime.passes import Passes, refuse_shared
 from interlace_client.torch.runtime.ranks import agreed_plan, take_from_first
 from interlace_client.torch.runtime.reduction import Observer, Reduction
 from interlace_client.torch.runtime.refusals import RefusingModule
@@ -112,7 +112,7 @@ class PlannedDDP(RefusingModule):
         When the plan is not of this model, with all differences.
     RuntimeError
         When the ranks' plans or models differ, with the ranks; when another PlannedDDP has the
-        module.
+        module, or parameters of it.
     """
 
     def __init__(
@@ -143,6 +143,7 @@ class PlannedDDP(RefusingModule):
         self._hook: Any = None
         self._order: LaunchOrder | None = None
         self._known = known_parameters(module)
+        refuse_shared(self._known)
         self.ranks = dist.get_world_size(process_group) if transport is None else 1
         self._timeout = timeout
         self._transport = transport or PrivateGroup(process_group, window=window, timeout=timeout)
