@@ -135,5 +135,5 @@ def refuse_shared(parameters: Mapping[str, nn.Parameter]) -> None:
 
 
 def _is_heard(parameter: nn.Parameter) -> bool:
-    hooks = parameter._post_accumulate_grad_hooks or {}  # type: ignore[attr-defined]
+    hooks = parameter._post_accumulate_grad_hooks or {}
     return any(isinstance(getattr(hook, "__self__", None), Passes) for hook in hooks.values())
