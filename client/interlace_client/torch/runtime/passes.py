@@ -14,7 +14,7 @@ from interlace_client.torch.runtime.static_graph import GradientCounts, telling_
 from interlace_client.torch.runtime.streams import refuse_capture
 
 
-class Passes:
+class BackwardPasses:
     """Hears of gradients; sends each bucket when the last of its gradients is ready.
 
     Parameters
@@ -136,4 +136,6 @@ def refuse_shared(parameters: Mapping[str, nn.Parameter]) -> None:
 
 def _is_heard(parameter: nn.Parameter) -> bool:
     hooks = parameter._post_accumulate_grad_hooks or {}
-    return any(isinstance(getattr(hook, "__self__", None), Passes) for hook in hooks.values())
+    return any(
+        isinstance(getattr(hook, "__self__", None), BackwardPasses) for hook in hooks.values()
+    )

@@ -23,7 +23,7 @@ from interlace_client.torch.runtime.launch_order import (
     check_order,
     order_beside,
 )
-from interlace_client.torch.runtime.passes import Passes, refuse_shared
+from interlace_client.torch.runtime.passes import BackwardPasses, refuse_shared
 from interlace_client.torch.runtime.ranks import agreed_plan, take_from_first
 from interlace_client.torch.runtime.reduction import Observer, Reduction
 from interlace_client.torch.runtime.refusals import RefusingModule
@@ -154,7 +154,7 @@ class PlannedDDP(RefusingModule):
             else None
         )
         self._arrivals = Arrivals(self._known.values())
-        self._passes = Passes(
+        self._passes = BackwardPasses(
             self._known.values(),
             self._arrivals,
             self._begin_pass,
