@@ -202,7 +202,13 @@ def plans_of_other_models(folder: Path, rank: int) -> None:
     refused(TypeError, "Give the module itself", lambda: PlannedDDP(wrapped))
     first = PlannedDDP(other)
     refused(RuntimeError, r"Another PlannedDDP .* detach\(\)", lambda: PlannedDDP(other))
-    PlannedDDP(first.detach())
+    sharing = of_linears()
+    sharing[1].bias = first.module[0].bias
+    shared = "sends the gradients of '1.bias'"
+    refused(RuntimeError, shared, lambda: PlannedDDP(sharing))
+    again = first.detach()
+    PlannedDDP(sharing).detach()
+    PlannedDDP(again)
     lazy = nn.Sequential(nn.LazyLinear(3))
     refused(ValueError, "Parameters without a shape yet: '0.bias|weight'", lambda: PlannedDDP(lazy))
 
@@ -300,12 +306,33 @@ def hooks_in_both(folder: Path, rank: int) -> None:
     pair.train(range(3, 5))
 
 
+def hooks_of_some_ranks(folder: Path, rank: int) -> None:
+    """A hook sums over the run's ranks, whoever sends the gradients."""
+    groups = [dist.new_group([each]) for each in range(2)]
+    trained = []
+    for is_handed_over in (False, True):
+        torch.manual_seed(0)
+        module = of_linears()
+        optimizer = momentum(module)
+        planned = PlannedDDP(module, optimizer, process_group=groups[rank])
+        planned.register_comm_hook(None, default_hooks.bf16_compress_hook)
+        if is_handed_over:
+            planned.hand_over()
+        for step in range(3):
+            square(planned, DrawnBatch(step, rank)).backward()
+            optimizer.step()
+            optimizer.zero_grad()
+        trained.append(planned.state_dict())
+    assert all(torch.equal(value, trained[1][name]) for name, value in trained[0].items())
+
+
 def other_collectives(folder: Path, rank: int) -> None:
     """Made in another order on one rank: found when the step is over."""
     module = of_linears()
     optimizer = momentum(module)
     planned = PlannedDDP(module, optimizer, dealt(module))
-    planned.watch_order()
+    own = [dist.new_group([each]) for each in range(2)][rank]
+    planned.watch_order(3)
     metric = lambda: dist.all_reduce(torch.ones(1), async_op=True)
 
     def step(k: int, *, is_late: bool) -> None:
@@ -323,11 +350,14 @@ def other_collectives(folder: Path, rank: int) -> None:
         optimizer.step()
 
     step(0, is_late=False)
-    step(1, is_late=rank == 1)
+    for _ in range(rank):  # of a group that nobody else is in
+        dist.all_reduce(torch.ones(1), group=own)
+    step(1, is_late=False)
+    step(2, is_late=rank == 1)
     refused(
         RuntimeError,
-        r"Launch 0 of the step comes after 1 collectives of other .* and after 0 on rank 1",
-        lambda: step(2, is_late=False),
+        r"Launch 0 of the step comes after 1 collectives of another .* and after 0 on rank 1",
+        lambda: step(3, is_late=False),
     )
 
 
@@ -342,6 +372,10 @@ def ranks_that_differ(folder: Path, rank: int) -> None:
     refused(RuntimeError, there, other)
     planned = PlannedDDP(model, ())
     refused(RuntimeError, there, lambda: planned.install(dealt(model, 2 + rank)))
+    refused(RuntimeError, there, lambda: planned.install(planned.plan, window=2 + rank))
+    refused(RuntimeError, there, lambda: measure_window(planned, print, range(1, 3 + rank)))
+    refused(ValueError, "got window=0", lambda: PlannedDDP(of_linears(), (), window=0))
+    refused(ValueError, "Name the windows", lambda: measure_window(planned, print, ()))
     square(planned, DrawnBatch(0, rank)).backward()
     planned.drain()
 
@@ -367,6 +401,23 @@ def what_is_refused(folder: Path, rank: int) -> None:
         use_reentrant=True,
     )
     refused(RuntimeError, "second gradient|inside a backward", lambda: layers().sum().backward())
+
+
+def passes_that_fail(folder: Path, rank: int) -> None:
+    """Said at the next forward pass; the run lets go of the module, and another takes it."""
+    said = "a pass that failed, detach\\(\\) and wrap the module anew"
+    for is_static in (False, True):
+        pair = TrainedPair(at(folder, rank), static_graph=is_static)
+        module, optimizer = pair.ours.module, pair.optimizers[0]
+        failing = module[1].weight.register_hook(lambda _: 1 / 0)
+        loss = square(pair.ours, DrawnBatch(0, rank))
+        refused(ZeroDivisionError, "", loss.backward)
+        failing.remove()
+        refused(RuntimeError, said, lambda: square(pair.ours, DrawnBatch(1, rank)))  # noqa: B023
+        refused(RuntimeError, said, pair.ours.detach)
+        assert all(type(p) is nn.Parameter and p.grad is None for p in module.parameters())
+        pair.both[0] = pair.ours = PlannedDDP(module, optimizer, dealt(module))
+        pair.train(range(3))
 
 
 def a_worker_that_is_replaced(folder: Path, rank: int) -> None:
@@ -399,10 +450,12 @@ SCENARIOS = {
         wrappers,
         hooks,
         hooks_in_both,
+        hooks_of_some_ranks,
         other_collectives,
         sharded_parameters,
         ranks_that_differ,
         what_is_refused,
+        passes_that_fail,
         a_worker_that_is_replaced,  # the last: the group of the others has ended
     )
 }

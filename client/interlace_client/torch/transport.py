@@ -63,6 +63,8 @@ class PrivateGroup:
     ------
     RuntimeError
         When torch.distributed is not initialised.
+    ValueError
+        When the window has no launch.
     """
 
     def __init__(
@@ -70,6 +72,8 @@ class PrivateGroup:
     ) -> None:
         if not dist.is_initialized():
             raise RuntimeError("Call torch.distributed.init_process_group first.")
+        if window < 1:
+            raise ValueError(f"At least one launch must go at a time, got window={window}.")
         self.group = own_group(process_group, window=window, timeout=timeout)
 
     def start(self, tensor: torch.Tensor) -> Work:

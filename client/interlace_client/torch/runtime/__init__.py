@@ -2,6 +2,9 @@
 
 =====================  ============================================================
 ``planned``            :class:`PlannedDDP`, in the place of DistributedDataParallel
+``passes``             what becomes of each gradient in a backward pass
+``handing_over``       a DistributedDataParallel that goes on in the run's place
+``refusals``           what a run by a plan refuses
 ``steps``              the optimizers' steps: of what is there now, of the rest later
 ``arrivals``           what is on its way, and how it arrives
 ``reduction``          gradients into buckets, launches in the plan's order

@@ -131,14 +131,43 @@ class Arrivals:
         RuntimeError
             When parameters got no gradient in the pass, or a launch failed.
         """
-        if self.is_counting:
-            raise RuntimeError(
-                "static_graph=True: the first backward pass did not begin at what the model "
-                "returned. Compute the loss of tensors in lists, tuples, dicts or other pytrees "
-                "that the forward pass returns."
-            )
+        self._check_first_pass()
         self._arrive()
         self.take_back()
+
+    def check_pass(self) -> None:
+        """Check that the backward pass before this forward pass has come to its end.
+
+        Raises
+        ------
+        RuntimeError
+            When parameters got no gradient in it, or it failed.
+        """
+        if torch._C._current_graph_task_id() == -1:  # not of a checkpoint inside that pass
+            self._check_first_pass()
+        if self.is_begun:
+            self.reduction.wait_launched()
+
+    def _check_first_pass(self) -> None:
+        if self.is_counting:
+            raise RuntimeError(
+                "static_graph=True: the first backward pass failed, or did not begin at what the "
+                "model returned. Compute the loss of tensors in lists, tuples, dicts or other "
+                "pytrees that the forward pass returns. After a pass that failed, detach() and "
+                "wrap the module anew."
+            )
+
+    def give_up(self) -> None:
+        """Forget what has not arrived, and the gradients of its pass."""
+        if self.is_begun or self.is_counting:
+            for p in self._parameters:
+                p.grad = None
+        for view in self.reduction.views.values():
+            view.__class__ = torch.Tensor
+        for p in self._parameters:
+            p.__class__ = self._plain.get(type(p), type(p))
+        self.waiting.clear()
+        self.lent.clear()
 
     def _arrive(self) -> None:
         """Have everything arrive, and end the pass."""

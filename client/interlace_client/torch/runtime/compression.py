@@ -7,6 +7,7 @@ from typing import Any
 import torch
 import torch.distributed as dist
 from torch.distributed.algorithms.ddp_comm_hooks import default_hooks
+from torch.nn.parallel import DistributedDataParallel
 
 #: The type of what is sent, by the hook; None is each gradient's own.
 _WIRES: dict[Any, torch.dtype | None] = {
@@ -48,6 +49,10 @@ def wire_of(state: Any, hook: Any, process_group: Any) -> torch.dtype | None:
     return _WIRES[hook]
 
 
-def unnamed(hook: Any) -> Any:
-    """Return a hook that does the same: DistributedDataParallel refuses one by name over gloo."""
-    return lambda state, bucket: hook(state, bucket)  # noqa: PLW0108 - it has no name
+def register(ddp: DistributedDataParallel, process_group: Any, hook: Any) -> None:
+    """Register a hook over the ranks of a group; without one it would sum over all there are.
+
+    Not by its name: DistributedDataParallel refuses some by name over gloo.
+    """
+    called = lambda state, bucket: hook(state, bucket)  # noqa: PLW0108 - it has no name
+    ddp.register_comm_hook(process_group, called)

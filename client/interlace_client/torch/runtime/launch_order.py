@@ -8,48 +8,58 @@ them is the user's: SyncBatchNorm, metrics, tensor parallelism.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch.distributed as dist
 
+#: Numbers of collectives, by the names of the groups that a process is in; a name is the same on
+#: all ranks of its group.
+Counts = Mapping[str, int]
+
 
 class LaunchOrder:
-    """Counts the collectives of other groups before each launch of a step.
+    """Counts the collectives of each other group before each launch of a step.
 
     Parameters
     ----------
     count
         Returns how many this process has made so far.
+    steps
+        Over how many steps ranks are to be compared.
 
     Attributes
     ----------
     before
         Of each launch of the step, in order, how many since the step began.
+    steps
+        How many of them are left.
     """
 
-    def __init__(self, count: Callable[[], int]) -> None:
+    def __init__(self, count: Callable[[], Counts], steps: int) -> None:
         self._count = count
+        self.steps = steps
         self.begin()
 
     def begin(self) -> None:
         """Begin another step."""
         self._origin = self._count()
-        self.before: list[int] = []
+        self.before: list[Counts] = []
 
     def launched(self) -> None:
         """Hear that a launch is next."""
-        self.before.append(self._count() - self._origin)
+        now = self._count()
+        self.before.append({name: n - self._origin.get(name, 0) for name, n in now.items()})
 
 
-def order_beside(own: Any) -> LaunchOrder:
+def order_beside(own: Any, steps: int) -> LaunchOrder:
     """Watch all process groups of this process but one's own."""
 
-    def count() -> int:
-        groups = list(dist.distributed_c10d._world.pg_map)
-        return sum(_made_by(each) for each in groups if each is not own)
+    def count() -> Counts:
+        names = dict(dist.distributed_c10d._world.pg_names)
+        return {name: _made_by(group) for group, name in names.items() if group is not own}
 
-    return LaunchOrder(count)
+    return LaunchOrder(count, steps)
 
 
 def _made_by(group: Any) -> int:
@@ -61,7 +71,7 @@ def _made_by(group: Any) -> int:
 
 
 def check_order(order: LaunchOrder, process_group: Any) -> None:
-    """Check that all ranks have made their collectives in the same order.
+    """Check that all ranks have made their collectives of a step in the same order.
 
     Raises
     ------
@@ -73,17 +83,25 @@ def check_order(order: LaunchOrder, process_group: Any) -> None:
     fault = difference(ranks)
     if fault:
         raise RuntimeError(fault)
+    order.steps -= 1
     order.begin()
 
 
-def difference(ranks: Sequence[Sequence[int]]) -> str | None:
-    """Say where ranks differ from the first; None where they do not."""
+def difference(ranks: Sequence[Sequence[Counts]]) -> str | None:
+    """Say where ranks of a group differ from the first of them; None where none do.
+
+    Only ranks of the same group can wait for each other: others may make as many as they like.
+    """
     for launch, counts in enumerate(zip(*ranks)):
-        others = [rank for rank, count in enumerate(counts) if count != counts[0]]
-        if others:
+        for name in dict.fromkeys(name for each in counts for name in each):
+            first, *members = [rank for rank, each in enumerate(counts) if name in each]
+            others = [rank for rank in members if counts[rank][name] != counts[first][name]]
+            if not others:
+                continue
             return (
-                f"Launch {launch} of the step comes after {counts[0]} collectives of other process "
-                f"groups on rank 0, and after {counts[others[0]]} on rank {others[0]}. Over NCCL "
+                f"Launch {launch} of the step comes after {counts[first][name]} collectives of "
+                f"another process group on rank {first}, and after {counts[others[0]][name]} on "
+                f"rank {others[0]}. Over NCCL "
                 "such ranks may wait for each other for ever: make these collectives (metrics, "
                 "SyncBatchNorm, tensor parallelism) at the same places on all ranks, outside of "
                 "the backward pass where that depends on data."

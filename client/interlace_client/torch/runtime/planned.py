@@ -15,20 +15,21 @@ from torch.nn.parallel import DistributedDataParallel
 from interlace_client.torch.plans import BucketPlan, reversed_buckets
 from interlace_client.torch.runtime.arrivals import Arrivals
 from interlace_client.torch.runtime.buffer_copies import BufferCopies
-from interlace_client.torch.runtime.compression import unnamed, wire_of
+from interlace_client.torch.runtime.compression import register, wire_of
 from interlace_client.torch.runtime.guards import guard, is_guarded
+from interlace_client.torch.runtime.handing_over import successor
 from interlace_client.torch.runtime.launch_order import (
     LaunchOrder,
     check_order,
     order_beside,
 )
+from interlace_client.torch.runtime.passes import BackwardPasses, refuse_shared
 from interlace_client.torch.runtime.ranks import agreed_plan, take_from_first
 from interlace_client.torch.runtime.reduction import Observer, Reduction
-from interlace_client.torch.runtime.static_graph import GradientCounts, telling_of_its_pass
+from interlace_client.torch.runtime.refusals import RefusingModule
 from interlace_client.torch.runtime.steps import BucketUpdates, warn_of_optimizers
 from interlace_client.torch.runtime.streams import refuse_capture
 from interlace_client.torch.runtime.wrapping import (
-    UNWRAPPED,
     known_parameters,
     refuse_module,
     refuse_wrapper,
@@ -37,7 +38,7 @@ from interlace_client.torch.runtime.wrapping import (
 from interlace_client.torch.transport import PrivateGroup, Transport
 
 
-class PlannedDDP(nn.Module):
+class PlannedDDP(RefusingModule):
     """Averages gradients over all ranks by a plan, and lets each parameter wait for its own bucket.
 
     The loop stays as it is::
@@ -111,7 +112,7 @@ class PlannedDDP(nn.Module):
         When the plan is not of this model, with all differences.
     RuntimeError
         When the ranks' plans or models differ, with the ranks; when another PlannedDDP has the
-        module.
+        module, or parameters of it.
     """
 
     def __init__(
@@ -137,13 +138,12 @@ class PlannedDDP(nn.Module):
             )
         self.module = module
         self.process_group = process_group
-        self._find_unused, self._is_sharing_buffers = find_unused_parameters, broadcast_buffers
-        self._is_syncing = True
-        self._counts = GradientCounts() if static_graph else None
+        self._is_sharing_buffers = broadcast_buffers
         self._wire: torch.dtype | None = None
-        self._hook: tuple[Any, Any] | None = None
+        self._hook: Any = None
         self._order: LaunchOrder | None = None
         self._known = known_parameters(module)
+        refuse_shared(self._known)
         self.ranks = dist.get_world_size(process_group) if transport is None else 1
         self._timeout = timeout
         self._transport = transport or PrivateGroup(process_group, window=window, timeout=timeout)
@@ -154,7 +154,13 @@ class PlannedDDP(nn.Module):
             else None
         )
         self._arrivals = Arrivals(self._known.values())
-        self._arrivals.is_static = static_graph
+        self._passes = BackwardPasses(
+            self._known.values(),
+            self._arrivals,
+            self._begin_pass,
+            find_unused=find_unused_parameters,
+            static_graph=static_graph,
+        )
         self.optimizers = [optimizer] if isinstance(optimizer, torch.optim.Optimizer) else optimizer
         warn_of_optimizers(self.optimizers, self._known)
         self._steps = BucketUpdates(
@@ -181,9 +187,7 @@ class PlannedDDP(nn.Module):
         self._removals, self._unseen = guard(
             self.module, arrivals.waiting, arrivals.await_parameters
         )
-        for p in self._known.values():
-            self._removals.append(p.register_hook(self._before_gradient).remove)
-            self._removals.append(p.register_post_accumulate_grad_hook(self._after_gradient).remove)
+        self._removals += self._passes.hear()
 
     def _remove_hooks(self) -> None:
         for remove in self._removals:
@@ -224,18 +228,6 @@ class PlannedDDP(nn.Module):
     def observer(self, observer: Observer | None) -> None:
         self._observer = self._arrivals.reduction.observer = observer
 
-    @property
-    def _ddp_params_and_buffers_to_ignore(self) -> Any:
-        """What a DistributedDataParallel around this asks for first: refuse it there."""
-        raise TypeError(UNWRAPPED)
-
-    def compile(self, *_: Any, **__: Any) -> None:
-        """Refuse: a module that is compiled reads parameters unseen, so it is known before."""
-        raise TypeError(
-            "Compile the model before it is wrapped: model.compile() or torch.compile(model), then "
-            "PlannedDDP(model, ...)."
-        )
-
     def register_comm_hook(self, state: Any, hook: Any) -> None:
         """Have gradients sent in fewer bits from here on, by one of PyTorch's ``default_hooks``.
 
@@ -261,10 +253,10 @@ class PlannedDDP(nn.Module):
         wire = wire_of(state, hook, self.process_group)
         self.drain()
         plan = self.agreed(self.plan, wire)
-        self._wire, self._hook = wire, (state, hook)
+        self._wire, self._hook = wire, hook
         self._use(plan)
         if self._ddp is not None:
-            self._ddp.register_comm_hook(state, unnamed(hook))
+            register(self._ddp, self.process_group, hook)
 
     def forward(self, *inputs: Any, **kwargs: Any) -> Any:
         """Call the module; each parameter waits for its own bucket."""
@@ -276,17 +268,16 @@ class PlannedDDP(nn.Module):
             if self.between_steps:
                 self.between_steps()
         if self._ddp is not None:
-            self._ddp.require_backward_grad_sync = self._is_syncing  # what its no_sync() sets
+            self._ddp.require_backward_grad_sync = (
+                self._passes.is_syncing
+            )  # what its no_sync() sets
             return self._ddp(*inputs, **kwargs)
-        if torch.is_grad_enabled() and self._arrivals.is_begun:
-            self._arrivals.reduction.wait_launched()
+        if torch.is_grad_enabled():
+            self._arrivals.check_pass()
         if self._buffers_of:
             self._buffers_of.finish()
         self._arrivals.await_parameters(self._unseen)
-        outputs = self.module(*inputs, **kwargs)
-        if self._counts and not self._counts.is_known and torch.is_grad_enabled():
-            outputs = telling_of_its_pass(outputs, self._end_first_pass)
-        return outputs
+        return self._passes.watched(self.module(*inputs, **kwargs))
 
     def install(
         self,
@@ -309,10 +300,10 @@ class PlannedDDP(nn.Module):
         UnusablePlan
             When it is not of this model, with all differences; the plan in use stays.
         RuntimeError
-            When the ranks' plans or models differ; inside a backward pass.
+            When the ranks' plans, models or windows differ; inside a backward pass.
         """
         self.drain()
-        read = self.agreed(plan)
+        read = self.agreed(plan, window)
         if window is not None and window not in self._transports:
             own = PrivateGroup(self.process_group, window=window, timeout=self._timeout)
             self._transports[window] = own
@@ -336,19 +327,16 @@ class PlannedDDP(nn.Module):
         if self._buffers_of:
             self._buffers_of.finish()
         self._remove_hooks()
-        with torch.inference_mode(mode=False):
-            ddp = DistributedDataParallel(
-                self.module,
-                process_group=self.process_group,
-                bucket_cap_mb=bucket_cap_mb,
-                find_unused_parameters=self._find_unused,
-                static_graph=self._counts is not None,
-                init_sync=False,  # the ranks are alike, but for buffers that are to differ
-                **({} if self._is_sharing_buffers else {"broadcast_buffers": False}),
-            )
-        if self._hook is not None:
-            ddp.register_comm_hook(self._hook[0], unnamed(self._hook[1]))
-        ddp.require_forward_param_sync = False  # buffers are there until its first pass
+        find_unused, static_graph = self._passes.kind
+        ddp = successor(
+            self.module,
+            self.process_group,
+            bucket_cap_mb,
+            self._hook,
+            find_unused=find_unused,
+            static_graph=static_graph,
+            broadcast_buffers=self._is_sharing_buffers,
+        )
         object.__setattr__(self, "_ddp", ddp)  # no module of this one: names of states stay
         self.between_steps = None
 
@@ -372,9 +360,8 @@ class PlannedDDP(nn.Module):
         RuntimeError
             When the ranks' plans, models or ``others`` differ.
         """
-        kinds = (self._find_unused, self._counts is not None, self._buffers_of is not None)
         sizes = dict(_sizes(self._known))
-        options = (*kinds, *others)
+        options = (*self._passes.kind, self._buffers_of is not None, *others)
         return agreed_plan(plan, sizes, self.module, options, self.ranks, self.process_group)
 
     def _use(self, plan: BucketPlan) -> None:
@@ -384,29 +371,14 @@ class PlannedDDP(nn.Module):
         self._arrivals.use(reduction)
         self._steps.use(reduction.homes)
 
-    def __reduce_ex__(self, protocol: Any) -> Any:
-        """Refuse to be copied or pickled: a copy would send the same gradients again."""
-        raise TypeError("Copy or save model.module: PlannedDDP holds the ranks' connections.")
-
     @contextmanager
     def no_sync(self) -> Iterator[None]:
         """Add gradients up without sending them; wrap forward and backward passes."""
-        before, self._is_syncing = self._is_syncing, False
+        before, self._passes.is_syncing = self._passes.is_syncing, False
         try:
             yield
         finally:
-            self._is_syncing = before
-
-    def join_hook(self, **_: Any) -> Any:
-        """Refuse ``torch.distributed.algorithms.Join``, as :meth:`join`."""
-        return self.join()
-
-    def join(self, *_: Any, **__: Any) -> Any:
-        """Refuse: ranks with more batches than others would wait for launches that never come."""
-        raise NotImplementedError(
-            "PlannedDDP takes the same number of steps on every rank: give all ranks as many "
-            "batches (DistributedSampler with drop_last), or use DistributedDataParallel.join."
-        )
+            self._passes.is_syncing = before
 
     def drain(self) -> None:
         """Have all gradients and updates that are on their way arrive.
@@ -419,82 +391,48 @@ class PlannedDDP(nn.Module):
         self._arrivals.drain()
 
     def detach(self) -> nn.Module:
-        """Drain, take all hooks off, and return the module as it was given."""
-        self.drain()
+        """Drain, take all hooks off, and return the module as it was given.
+
+        Raises
+        ------
+        RuntimeError
+            When something on its way will not arrive, since a backward pass failed or a rank has
+            left. The hooks are off then, too: its updates are lost, the gradients of its pass are
+            None, and another PlannedDDP may have the module.
+        """
+        try:
+            self.drain()
+        finally:
+            self._arrivals.give_up()
+            self._let_go()
+        return self.module
+
+    def _let_go(self) -> None:
         self._remove_hooks()
         for restore in self._overrides:
             restore()
         self._overrides = []
         self._leave_ddp()
         self.between_steps = None
-        return self.module
-
-    def _before_gradient(self, _: torch.Tensor) -> None:
-        """Have the previous pass end before a gradient is added to what it may have left."""
-        if self._arrivals.reduction.is_launched or self._arrivals.lent:
-            self.drain()
-
-    def _after_gradient(self, parameter: nn.Parameter) -> None:
-        """Send a gradient that is ready."""
-        arrivals = self._arrivals
-        arrivals.used.add(id(parameter))
-        if not self._is_syncing:
-            return
-        counts = self._counts
-        if counts and not counts.is_known:
-            arrivals.is_counting = True
-            counts.is_last(id(parameter))
-            return
-        if not (counts.is_begun if counts else arrivals.reduction.ready):
-            self._begin_pass()
-        if counts is None or counts.is_last(id(parameter)):
-            self._send(parameter)
-
-    def _begin_pass(self) -> None:
-        """Begin a pass whose gradients are sent."""
-        refuse_capture()
-        self._arrivals.begin()
-        if self._buffers_of:
-            self._buffers_of.is_due = True
-        if self._counts and self._counts.is_known:
-            self._counts.begin()
-            for parameter in self._known.values():
-                if self._counts.is_left_out(id(parameter)):
-                    self._send(parameter)
-        elif self._find_unused and self._counts is None:
-            callback = self._arrivals.end_unused
-            torch.autograd.Variable._execution_engine.queue_callback(callback)
-
-    def _end_first_pass(self) -> None:
-        """End the first pass of a static graph: send all that it has."""
-        if self._counts and self._arrivals.is_counting:
-            self._begin_pass()
-            self._arrivals.is_counting = False
-            self._counts.is_known = True
-            self._arrivals.end_unused()
-
-    def _send(self, parameter: nn.Parameter) -> None:
-        """Count a parameter as ready, and send its bucket when that is full."""
-        bucket = self._arrivals.reduction.take(parameter)
-        if bucket is not None:
-            self._arrivals.fill(bucket)
 
     def watch_order(self, steps: int = 2) -> None:
         """Compare the order of all collectives of the next steps over all ranks.
 
         Made at the start where launches go over NCCL, for the first two steps; all ranks do.
         """
-        own = getattr(self._transport, "group", None)
-        self._order, self._watched = order_beside(own), steps
+        self._order = order_beside(getattr(self._transport, "group", None), steps)
         self._arrivals.reduction.order = self._order
 
     def _check_order(self) -> None:
         """Compare the order of a step that is over."""
         if self._order is not None and self.is_planned:
             check_order(self._order, self.process_group)
-            self._watched -= 1
-            if self._watched == 0:
+            if self._order.steps == 0:
                 self._order = self._arrivals.reduction.order = None
+
+    def _begin_pass(self) -> None:
+        if self._buffers_of:
+            self._buffers_of.is_due = True
 
     def _after_step(self) -> None:
         if self._buffers_of:

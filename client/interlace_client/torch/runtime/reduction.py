@@ -180,7 +180,8 @@ class Reduction:
             raise RuntimeError(
                 f"{len(missing)} of {len(self._names)} parameters got no gradient in the backward "
                 f"pass: {some(missing)}. If the loss may leave some unused, set "
-                "find_unused_parameters=True. Averages cannot be read inside a backward pass."
+                "find_unused_parameters=True. Averages cannot be read inside a backward pass. "
+                "After a pass that failed, detach() and wrap the module anew."
             )
 
     def wait(self, bucket: int) -> None:

@@ -8,6 +8,7 @@ from statistics import median
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
+import torch
 import torch.distributed as dist
 
 from interlace_client.torch.trial.schedule import steps_of
@@ -70,20 +71,32 @@ def measure_window(
     Raises
     ------
     ValueError
-        When DistributedDataParallel sends the gradients, or a trial or Steering watches the run.
+        When DistributedDataParallel sends the gradients, or a trial or Steering watches the run;
+        when no windows are named.
+    RuntimeError
+        When the ranks' windows differ.
+    Exception
+        Whatever the step raises; the window stays the one that was tried. Ranks that have no
+        exception wait for the others, and fail at the timeout of their launches.
     """
+    if not windows:
+        raise ValueError("Name the windows to try.")
     if not planned.is_planned:
         raise ValueError("DistributedDataParallel sends the gradients of this run: no window.")
     if planned.observer is not None or planned.between_steps is not None:
         raise ValueError("A trial or Steering watches this run: measure the window before.")
     if not planned.has_window:
         return WindowTimes({}, planned.window)
+    planned.agreed(planned.plan, *windows)
+    is_cuda = any(p.is_cuda for p in planned.module.parameters())
     times: list[list[float]] = [[] for _ in windows]
     for arm, counts in steps_of(len(windows)):
         if planned.window != windows[arm]:
             planned.install(planned.plan, window=windows[arm])
         began = clock()
         step()
+        if is_cuda:
+            torch.cuda.synchronize()
         if counts:
             times[arm].append((clock() - began) * 1e6)
     ranks: list[Any] = [None] * planned.ranks
