@@ -49,6 +49,7 @@ from app.routers import (
     plans,
     predictions,
     runs,
+    shapes,
     simulations,
     sweeps,
     tuners,
@@ -171,6 +172,7 @@ def _include(app: FastAPI) -> None:
         examples,
         limits,
         tuners,
+        shapes,
     ):
         app.include_router(routes.router, dependencies=strict)
     app.include_router(graphs.imports, dependencies=strict)

@@ -20,6 +20,7 @@ from app.schemas.parameter_servers import ParameterServerRequest
 from app.schemas.placements import PlacementsRequest
 from app.schemas.plans import PlanRequest
 from app.schemas.predictions import PredictionRequest
+from app.schemas.shapes import ShapeRequest
 from app.schemas.simulations import SimulationRequest
 from app.schemas.sweeps import SweepRequest
 
@@ -34,6 +35,7 @@ _REQUESTS: dict[str, type[RequestModel]] = {
     "sweep": SweepRequest,
     "parameter-server": ParameterServerRequest,
     "placements": PlacementsRequest,
+    "shape": ShapeRequest,
     "calibrate": CostModelRequest,
 }
 #: Objects of requests whose fields have flags, or are completed.

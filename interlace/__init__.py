@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from app.errors import InvalidRequest
-    from interlace.functions import export, headline, plan, predict, simulate, sweep
+    from interlace.functions import export, headline, plan, predict, shape, simulate, sweep
     from solver.calibration import calibrate
     from solver.calibration.fits import Fit
     from solver.calibration.measurements import read_measurements
@@ -110,6 +110,7 @@ __all__ = [
     "read_times",
     "read_trace",
     "runs_of",
+    "shape",
     "simulate",
     "step_of",
     "sweep",
@@ -173,6 +174,7 @@ _HOMES = {
     "read_times": "solver.estimation.times_table.read_times",
     "read_trace": "solver.traces.read_trace",
     "runs_of": "solver.estimation.table_runs.runs_of",
+    "shape": "interlace.functions.shape",
     "simulate": "interlace.functions.simulate",
     "step_of": "solver.parameter_server.of_graph.step_of",
     "sweep": "interlace.functions.sweep",

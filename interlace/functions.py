@@ -9,7 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 from app.schemas.plans import PlanRequest
 from app.schemas.solver_objects import NOT_POSTED, choice_json, options_json, scaling_json
-from interlace.inputs import Asked, GraphInput, NetworkInput, faults_raised, read, read_each
+from interlace.inputs import (
+    Asked,
+    GraphInput,
+    NetworkInput,
+    faults_raised,
+    plain,
+    read,
+    read_each,
+)
 from solver.chain import chain_of
 from solver.codes import FaultCode
 from solver.costs import Cluster, Network
@@ -26,6 +34,7 @@ from solver.simulation.engine import Noise, Policy, Timeline
 from solver.simulation.engine import simulate as simulate_checked
 
 if TYPE_CHECKING:
+    from app.schemas.shapes import ShapeAnswer
     from app.schemas.sweeps import SweepRequest
     from solver.exports import Export
     from solver.prediction.passes import Passes
@@ -223,6 +232,33 @@ def predict(
     if not found:
         return ()
     return predict(found[0].graph, rows, found[0].request.to_options(), passes)
+
+
+def shape(request: Mapping[str, Any]) -> "ShapeAnswer":
+    """Rank the shapes of a job: which parallelism, how long a step, what memory.
+
+    Parameters
+    ----------
+    request
+        What ``POST /v1/shapes`` takes: ``model``, ``gpu``, ``gpus``, ``levels`` and
+        ``global_batch``, and whatever is to be fixed, known or measured besides.
+
+    Returns
+    -------
+    ShapeAnswer
+        The best shapes and the front of time and memory, with what is proven of the others.
+
+    Raises
+    ------
+    InvalidOptions
+        With all faults.
+    """
+    from app.reading.requests import checked_plain  # noqa: PLC0415 - takes time
+    from app.schemas.shapes import ShapeRequest  # noqa: PLC0415
+    from app.services.shapes import answer_of  # noqa: PLC0415
+
+    with faults_raised():
+        return answer_of(checked_plain(plain(request), ShapeRequest))
 
 
 def export(

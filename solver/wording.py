@@ -1,11 +1,15 @@
 """How a fault is said: values as JSON writes them, rules in words, and which name may be meant."""
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
+from itertools import islice
 from typing import Any
 
 #: A value is shown up to so many characters, and names of more are not compared.
 _LONGEST = 60
+
+#: So many of the known names are listed beside one that is unknown.
+_LISTED = 20
 
 #: From here on, powers of two are written as such.
 _PLAIN = 2**31
@@ -37,6 +41,12 @@ def ranged(least: float, most: float) -> str:
 def one_of(names: Iterable[str]) -> str:
     """Say which words are right."""
     return f"one of {', '.join(names)}"
+
+
+def some_of(names: Collection[str]) -> str:
+    """List names that are known, the first of many: messages stay short however many there are."""
+    more = f" and {len(names) - _LISTED:,} more" if len(names) > _LISTED else ""
+    return ", ".join(map(repr, islice(names, _LISTED))) + more
 
 
 def nearest(name: Any, known: Iterable[str]) -> str | None:

@@ -69,9 +69,20 @@ def failure_of(error: Exception) -> CommandFailure | None:
     if isinstance(error, OSError):
         said = ": ".join(filter(None, [error.filename, error.strerror]))
         return CommandFailure(
-            said or f"{type(error).__name__} {error}".strip()
+            (said or f"{type(error).__name__} {error}".strip()) + _example(error)
         )  # a time-out has neither
     return CommandFailure(str(error)) if isinstance(error, Refusal) else None
+
+
+def _example(error: OSError) -> str:
+    """Say how to get an example whose name was given as a file that is not there; else ""."""
+    from app.services import examples
+
+    if isinstance(error, FileNotFoundError):
+        names = {each.name for each in examples.names().examples}
+        if error.filename in names:
+            return f"; for the example write: interlace example {error.filename} > graph.json"
+    return ""
 
 
 @contextmanager

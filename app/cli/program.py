@@ -25,6 +25,7 @@ from app.cli.commands.plan import plan
 from app.cli.commands.predict import predict
 from app.cli.commands.runs import run_
 from app.cli.commands.serve import serve
+from app.cli.commands.shape import shape
 from app.cli.commands.simulate import simulate
 from app.cli.commands.sizes import sizes
 from app.cli.commands.sweep import sweep
@@ -39,6 +40,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "sweep": sweep,
     "parameter-server": parameter_server,
     "placements": placements,
+    "shape": shape,
     "import": import_,
     "export": export,
     "calibrate": calibrate,

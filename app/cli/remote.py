@@ -31,6 +31,7 @@ from app.schemas.plans import PlanAnswer, PlanRequest
 from app.schemas.predictions import PredictionAnswer, PredictionRequest
 from app.schemas.problem import CheckedRequest, graph_json
 from app.schemas.runs import RunOut
+from app.schemas.shapes import ShapeAnswer, ShapeRequest
 from app.schemas.simulations import SimulationAnswer, SimulationRequest
 from app.schemas.sweeps import SweepAnswer, SweepRequest
 from app.schemas.tuners import TunerAnswer, TunerRequest
@@ -151,6 +152,10 @@ class Server:
     def tuner(self, request: TunerRequest) -> TunerAnswer:
         """Compare measured algorithms of NCCL."""
         return self._posted("/v1/exports/nccl-tuner", _body(request), TunerAnswer, _WORK_S)
+
+    def shape(self, request: ShapeRequest) -> ShapeAnswer:
+        """Rank the shapes of a job."""
+        return self._posted("/v1/shapes", _body(request), ShapeAnswer, 10 * _WORK_S)
 
     def read_run(self, run: str) -> RunOut:
         """Find a run by its id."""

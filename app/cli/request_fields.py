@@ -37,6 +37,9 @@ REQUESTS: dict[str, dict[str, str]] = {
         "": "PlacementsRequest",
         "cluster.": "ClusterBody",
     },
+    "shape": {
+        "": "ShapeRequest",
+    },
     "calibrate": {
         "": "CostModelRequest",
     },
@@ -133,8 +136,8 @@ FIELDS: dict[str, RequestField] = {
         default="0",
     ),
     "ClusterBody.launch_slowdown": RequestField(
-        "Factor by which the bytes of its launches take longer while a rank that takes part "
-        "computes",
+        "Factor by which the bytes of its launches take longer while a rank computes that has "
+        "compute directly before or after a collective on it",
         least=1,
         most=100.0,
         default="1",
@@ -718,6 +721,132 @@ FIELDS: dict[str, RequestField] = {
         "Worker counts, a row for each",
         least=1,
         most=1000000,
+    ),
+    "ShapeRequest.count": RequestField(
+        "How many of the best",
+        least=1,
+        most=1000,
+        default="10",
+    ),
+    "ShapeRequest.cp": RequestField(
+        "Ways of context parallelism",
+        least=1,
+        most=1048576,
+        default="1",
+    ),
+    "ShapeRequest.efficiencies": RequestField(
+        "Known figures of the machine, by name",
+    ),
+    "ShapeRequest.ep": RequestField(
+        "Ways",
+        least=1,
+        most=1048576,
+    ),
+    "ShapeRequest.flash_attention": RequestField(
+        "",
+    ),
+    "ShapeRequest.global_batch": RequestField(
+        "Sequences of a step",
+        least=1,
+        most=1048576,
+    ),
+    "ShapeRequest.gpu": RequestField(
+        "Its figures, or one of v100, a100, h100, h200, b200",
+    ),
+    "ShapeRequest.gpus": RequestField(
+        "GPUs of the job",
+        least=1,
+        most=1048576,
+    ),
+    "ShapeRequest.gradient_bytes": RequestField(
+        "2 or 4",
+        least=2,
+        most=4,
+        default="4",
+    ),
+    "ShapeRequest.levels": RequestField(
+        "Networks from the innermost",
+    ),
+    "ShapeRequest.micro_batch": RequestField(
+        "Sequences of a micro-batch",
+        least=1,
+        most=1048576,
+        default="1, 2, 4, 8",
+    ),
+    "ShapeRequest.model": RequestField(
+        "Its numbers, or a published one",
+    ),
+    "ShapeRequest.overlapped_buckets": RequestField(
+        "Pieces in which a stage's gradients overlap",
+        least=1,
+        most=256,
+        default="1",
+    ),
+    "ShapeRequest.pp": RequestField(
+        "Ways",
+        least=1,
+        most=1048576,
+    ),
+    "ShapeRequest.precision": RequestField(
+        "Of the matrix multiplications",
+        default="bf16",
+    ),
+    "ShapeRequest.price_per_gpu_hour": RequestField(
+        "In any currency",
+        least=0,
+        most=1000000000.0,
+    ),
+    "ShapeRequest.recomputations": RequestField(
+        "",
+        choices=(
+            "none",
+            "selective",
+            "full",
+        ),
+        default="none, selective, full",
+    ),
+    "ShapeRequest.rows": RequestField(
+        "Measured steps, to which the figures are fitted",
+    ),
+    "ShapeRequest.schedules": RequestField(
+        "",
+        choices=(
+            "gpipe",
+            "1f1b",
+            "interleaved",
+            "zero_bubble",
+        ),
+        default="1f1b, interleaved",
+    ),
+    "ShapeRequest.sequence": RequestField(
+        "Tokens of a sequence",
+        least=1,
+        most=100000000,
+    ),
+    "ShapeRequest.sequence_parallel": RequestField(
+        "Beside tensor parallelism",
+        default="True",
+    ),
+    "ShapeRequest.shardings": RequestField(
+        "",
+        choices=(
+            "none",
+            "optimizer",
+            "gradients",
+            "parameters",
+        ),
+        default="optimizer, parameters",
+    ),
+    "ShapeRequest.tp": RequestField(
+        "Ways",
+        least=1,
+        most=1048576,
+    ),
+    "ShapeRequest.vpp": RequestField(
+        "Chunks of an interleaved schedule",
+        least=1,
+        most=1048576,
+        default="2, 4",
     ),
     "SimulatedOptions.copy_gbps": RequestField(
         "Speed of the copies into and out of buckets, of bytes read and written",

@@ -1,6 +1,6 @@
 """What is wrong with a cluster that fits the schema, and with what its networks carry."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from app.codes import ServiceFaultCode
 from app.reading.wording import brief, pointer
@@ -10,8 +10,9 @@ from solver.codes import FaultCode
 from solver.costs import ChannelCost, Cluster, cost_of
 from solver.costs.checks import path_faults
 from solver.errors import Fault, InterlaceError
-from solver.graph import ALL_REDUCE, COMPUTE, NETWORK, Op
+from solver.graph import ALL_REDUCE, COMPUTE, NETWORK, Op, first_of
 from solver.limits import MAX_FAULTS_SOUGHT
+from solver.wording import some_of
 
 #: Finds a stored cost model by its id; None when there is none.
 Models = Callable[[str], CostModelBody | None]
@@ -55,6 +56,14 @@ def cluster_faults(body: ClusterBody) -> list[Fault]:
                 "bandwidth_gbps)"
             )
             faults.append(_idle(under, "bandwidth_gbps", beside))
+    faults += first_of(_path_faults(body), "/cluster/channels")
+    if NETWORK in body.channels:
+        detail = f"Cluster: the channel {NETWORK} is the cluster's own fields."
+        faults.append(Fault(f"/cluster/channels/{NETWORK}", FaultCode.EXTRA_FIELD, detail))
+    return faults
+
+
+def _path_faults(body: ClusterBody) -> Iterator[Fault]:
     for place, channel in body.networks().values():
         said = pointer(("cluster", *place))
         what = "Cluster: " + "".join(f"{each}/" for each in place)
@@ -65,11 +74,7 @@ def cluster_faults(body: ClusterBody) -> list[Fault]:
             priority=channel.priority,
             launch_slowdown=channel.launch_slowdown,
         )
-        faults += path_faults(own, body.links, said, what)
-    if NETWORK in body.channels:
-        detail = f"Cluster: the channel {NETWORK} is the cluster's own fields."
-        faults.append(Fault(f"/cluster/channels/{NETWORK}", FaultCode.EXTRA_FIELD, detail))
-    return faults
+        yield from path_faults(own, body.links, said, what)
 
 
 def model_faults(model: CostModelBody, under: str) -> list[Fault]:
@@ -87,7 +92,7 @@ def lane_faults(ops: Sequence[Op], body: ClusterBody) -> list[Fault]:
 
     When no collective can be read, an all-reduce on the network is taken to be in use.
     """
-    known = ", ".join(map(repr, [NETWORK, *body.channels]))
+    known = some_of([NETWORK, *body.channels])
     faults: list[Fault] = []
     lanes: dict[ChannelCost, None] = {}
     for i, op in enumerate(ops):

@@ -95,9 +95,9 @@ class ChannelBody(NetworkBody):
         Field(
             max_length=MAX_PATH_LINKS,
             exclude_if=not_,
-            description="Links of `cluster.links` that its launches cross. Launches of several "
-            "channels that cross a link at once share it max-min fairly, each at most as fast as "
-            "its own cost says; start-ups are not shared. Not beside `shares`.",
+            description="Links of `cluster.links` that its launches cross. Channels that cross a "
+            "link at once share it max-min fairly, none faster than its cost says. Not beside "
+            "`shares`.",
         ),
     ] = Field(default=[])
     priority: Annotated[
@@ -117,10 +117,8 @@ class ChannelBody(NetworkBody):
             ge=1,
             le=MAX_COMPUTE_SLOWDOWN,
             exclude_if=is_one,
-            description="Factor by which the bytes of its launches take longer while a rank that "
-            "takes part computes: one whose compute comes directly before or after a collective on "
-            "it. Ranks are what stands before the stroke in `rank/stream`; without one all is one "
-            "rank.",
+            description="Factor by which the bytes of its launches take longer while a rank "
+            "computes that has compute directly before or after a collective on it.",
         ),
     ] = 1
 

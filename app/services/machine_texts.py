@@ -42,7 +42,8 @@ def systems_text(systems: Sequence[SystemTime]) -> str:
         return "None of the systems was simulated."
     step, _, _, best = min(known)
     alike = [s.system for _, _, _, s in known if s is not best and s.step_us == step]
-    said = f"{best.system} takes the shortest step, {ms(step)} ms"
+    of = "" if len(known) == len(systems) else " of those simulated"
+    said = f"{best.system} takes the shortest step{of}, {ms(step)} ms"
     if alike:
         return f"{said}, and so {'does' if len(alike) == 1 else 'do'} {', '.join(alike)}."
     if best is systems[0] or best.speedup is None:

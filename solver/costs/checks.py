@@ -18,7 +18,7 @@ from solver.limits import (
     MIN_BANDWIDTH_GBPS,
     MIN_LINE_RATE_SHARE,
 )
-from solver.wording import must_be, one_of, ranged
+from solver.wording import must_be, one_of, ranged, some_of
 
 _Range = tuple[float, float]
 
@@ -106,7 +106,7 @@ def _figure_faults(
 
 def path_faults(channel: Cluster, links: Collection[str], under: str, what: str) -> Iterator[Fault]:
     """Find links of a path that are unknown or named again, and what does not go with it."""
-    known = f"it has {', '.join(map(repr, links))}" if links else "it has none"
+    known = f"it has {some_of(links)}" if links else "it has none"
     for place, name in enumerate(channel.path):
         pointer = f"{under}/path/{place}"
         if name not in links:

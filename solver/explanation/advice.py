@@ -166,7 +166,7 @@ def _contention(facts: _Facts) -> str:
     if compute:
         what.append(f"compute beside communication {_time(compute)}")
     if launches:
-        what.append(f"launches beside others on their network card {_time(launches)}")
+        what.append(f"launches beside other work {_time(launches)}")
     if not what:
         return ""
     return f" On the critical path contention costs {' and '.join(what)}."

@@ -94,7 +94,7 @@ def graph_of_parts(graph: Graph, plan: ExplicitPlan, timeline: Timeline) -> Grap
     A part comes after what its bucket's tensors came after, and after the part before it on its
     channel; what came after a tensor comes after the last part of its bucket. Run by ``wfbp`` this
     takes the plan's time, up to the rounding, by itself: what slowed compute down is in its time.
-    What others on its network card took of a part is not.
+    What others on its network card or its links took of a part is not, nor is what compute did.
 
     Parameters
     ----------
@@ -161,6 +161,18 @@ def _contention_notes(graph: Graph, network: Network) -> Iterator[str]:
         yield (
             f"Channels {' and '.join(shared)} share network cards in the plan: ASTRA-sim gives "
             "each a dimension of its own."
+        )
+    crossing = [repr(c) for c, path in zip(channels, contention.paths, strict=True) if path]
+    if crossing:
+        yield (
+            f"Channels {' and '.join(crossing)} cross links in the plan: ASTRA-sim gives each a "
+            "dimension of its own, which shares nothing."
+        )
+    slowed = [repr(c) for c, much in zip(channels, contention.slowed, strict=True) if much > 1]
+    if slowed:
+        yield (
+            f"Launches on {' and '.join(slowed)} take longer beside compute in the plan: ASTRA-sim "
+            "does not slow them down."
         )
 
 

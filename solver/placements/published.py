@@ -6,8 +6,8 @@ from solver.placements.machine import ServerMachine
 #: as many reads as writes (Table 4), 90 GB/s between PCIe and memory (Section 4.7), one queue pair
 #: of each worker with each interface (4.6). Not printed, and assumed: a start-up of a round trip
 #: over PCIe, 1 us (with 0.5 to 2 us the best chunk is 16 to 64 KiB), which a queue pair that is
-#: not held costs as well, of 64 that are held; 10 us for all cores to meet, with which wide sums of
-#: 32 KiB take about twenty times as long as tall ones (4.5).
+#: not held costs as well, of 64 that are held; 10 us for all cores to meet, with which an
+#: exchange of ResNet 50 with wide sums takes 16 times as long as with tall ones (20 times in 4.5).
 PHUB = ServerMachine(
     startup_us=1.0,
     queue_pair_cache=64,

@@ -190,7 +190,7 @@ class _Inserted:
             if i in seen:
                 continue
             op = graph.ops[i]
-            if op.kind == COMPUTE and (op.stream if self._has_streams else op.duration_us):
+            if op.kind == COMPUTE and (op.stream is not None or not self._has_streams):
                 return seen, i
             seen.add(i)
             for j in graph.succs[i]:

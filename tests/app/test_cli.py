@@ -240,6 +240,7 @@ def test_one_line_a_fault(
     ("arguments", "settings", "code", "part"),
     [
         (["plan", "/no/such/file"], {}, 1, "/no/such/file: No such file"),
+        (["plan", "vgg16"], {}, 1, "for the example write: interlace example vgg16 > graph.json"),
         (["plan"], {}, 2, "Missing argument"),
         (["nonsense"], {}, 2, "No such command"),
         (["serve", "--host", "0.0.0.0"], {}, 2, "--allow-remote"),  # everyone

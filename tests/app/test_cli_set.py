@@ -48,6 +48,12 @@ def test_a_plan_has_the_fields_that_are_set(run: Run, file: str) -> None:
     assert request["what_if"][0]["match"] == "g*"
 
 
+def test_what_launches_take_besides_their_start_up_is_printed(run: Run, file: str) -> None:
+    negotiation, share = "cluster.negotiation_us_per_worker=10", "cluster.line_rate_share=0.8"
+    done = run("simulate", file, "--policy", "ddp", "--set", negotiation, "--set", share)
+    assert "a launch and 10 us a worker, 80 % of the line rate; PyTorch DDP" in done.stdout
+
+
 def test_it_wins_over_the_file_and_the_flags(run: Run, file: str) -> None:
     done = run("plan", file, "--workers", "4", "--set", "cluster.workers=16", "--json")
     assert json.loads(done.stdout)["request"]["cluster"]["workers"] == 16

@@ -103,9 +103,7 @@ def test_launches_share_a_card() -> None:
     assert "'ib' and 'network' sharing the card 'nic0'" in warning.detail
     assert answer.critical_path is not None
     assert [step.slowed_us for step in answer.critical_path] == pytest.approx([0, 800])
-    assert "contention costs launches beside others on their network card 800 us" in str(
-        answer.summary
-    )
+    assert "contention costs launches beside other work 800 us" in str(answer.summary)
     apart = sharing()
     apart["cluster"]["shares"] = "nic1"
     answer = solve(problem(apart))

@@ -167,6 +167,7 @@ KEEPS_NOTHING = {
     "/v1/exports/nccl-tuner",
     "/v1/predictions/scaling",
     "/v1/predictions/placements",
+    "/v1/shapes",
 }
 #: How the changes are called that a route makes; of all others as they are begun: made.
 CHANGES = {"cancel": "cancel", "steps": "report", "plans": "take over", "end": "end"}

@@ -1,13 +1,14 @@
 """Clusters of very many channels: read, simulated, planned as far as that is done, refused."""
 
 import json
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from app.errors import InvalidRequest
-from app.limits import MAX_CHANNELS, MAX_COLLECTIVES
+from app.limits import MAX_CHANNELS, MAX_COLLECTIVES, MAX_LINKS
 from app.reading.requests import problem_of, read_body, read_parsed
 from app.schemas.plans import PlanRequest
 from app.schemas.simulations import SimulationRequest
@@ -148,3 +149,24 @@ def test_more_collectives_are_simulated_than_planned() -> None:
     with pytest.raises(InvalidRequest) as error:
         read_body(json.dumps(body | {"policy": "wfbp"}).encode(), SimulationRequest)
     assert [f.pointer for f in error.value.faults] == ["/graph/ops/0/duration_us"]
+
+
+def test_what_many_channels_lack_is_said_briefly() -> None:
+    # each sentence named all links, and each of all paths was listed: some 1.5 GB for 224 KB
+    own = {"workers": 2, "bandwidth_gbps": 8, "path": [f"x{i}" for i in range(16)]}
+    body = request(Pipeline(2, 2))
+    body["cluster"] = {
+        "channels": {f"c{i}": own for i in range(100)} | body["cluster"]["channels"],
+        "links": {f"link{i}": {"capacity_gbps": 1} for i in range(MAX_LINKS)},
+    }
+    body["graph"]["ops"] += [
+        {"id": f"s{i}", "kind": "all_reduce", "bytes": 1, "channel": "none"} for i in range(10)
+    ]
+    with pytest.raises(InvalidRequest) as error:
+        read_body(json.dumps(body).encode(), PlanRequest)
+    faults = error.value.faults
+    codes = Counter(fault.code for fault in faults)
+    assert codes == {"unknown_link": 1_000, "too_many_faults": 1, "unknown_channel": 10}
+    assert "it has 'link0', 'link1', " in faults[0].detail
+    assert faults[0].detail.endswith("'link19' and 4,076 more.")
+    assert max(len(fault.detail) for fault in faults) < 400

@@ -591,6 +591,9 @@ def test_systems_beside_each_other() -> None:
     assert found.systems_text is not None
     assert found.systems_text.startswith("pbox takes the shortest step, ")
     assert found.systems_text.endswith(" times as fast as mxnet.")
+    some = ask(**(BOX | {"workers": 3}), simulate=[], systems=["pbox", "gloo_halving_doubling"])
+    assert some.systems_text is not None
+    assert some.systems_text.startswith("pbox takes the shortest step of those simulated, ")
     three = ask(**(BOX | {"workers": 3}), simulate=[], systems=["gloo_halving_doubling"])
     assert three.systems is not None
     assert three.systems[0].step_us is None

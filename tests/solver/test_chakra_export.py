@@ -7,7 +7,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from solver.chain import chain_of
-from solver.costs import Cluster, alike, cost_of, network_of
+from solver.costs import Cluster, Crossing, alike, cost_of, network_of
 from solver.errors import InvalidPlan
 from solver.exports import chakra
 from solver.exports.explicit_plan import ExplicitPlan
@@ -135,6 +135,15 @@ def test_what_contends_is_in_the_durations_and_the_notes():
     said = " ".join(chakra.export(plain, whole, planned(plain, whole, wfbp)).notes)
     assert "takes 2 times as long: ASTRA-sim does not slow it down" in said
     assert "share network cards" not in said
+    linked = replace(
+        LINEAR,
+        links=(("up", 1.0),),
+        crossings=(Crossing("nvlink", ("up",)),),
+        launch_slowdowns=(("network", 2.0),),
+    )
+    said = " ".join(chakra.export(plain, linked, planned(plain, linked, wfbp)).notes)
+    assert "Channels 'nvlink' cross links in the plan" in said
+    assert "Launches on 'network' take longer beside compute in the plan" in said
 
 
 @st.composite

@@ -3,7 +3,7 @@
 from itertools import pairwise
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from solver.costs import Affine, alike
@@ -75,6 +75,7 @@ def test_on_paper(stream: str | None) -> None:
     st.floats(0, 0.01),
     st.sampled_from(["gpu", None]),
 )
+@example([(1.0, 10, 0.0), (1.0, 10, 0.0), (1.0, 10, 2.0)], 1.0, 0.0, 0.01, None)
 @settings(max_examples=cases(300))
 def test_layers_take_what_they_take_by_hand(
     layers: list[tuple[float, int, float]],

@@ -168,7 +168,7 @@ def test_steps_say_how_much_longer_they_took_than_alone():
     advice = advise(graph, network, lambda _: POLICIES["wfbp"], timeline, found)
     assert advice.summary.endswith(
         " On the critical path contention costs compute beside communication 15 us and launches "
-        "beside others on their network card 15 us."
+        "beside other work 15 us."
     )
     plain = explain(graph, alone(network), simulate(graph, alone(network), POLICIES["wfbp"]))
     assert plain.critical_path[0].slowed_us == 15

@@ -10,8 +10,8 @@ from solver.errors import InvalidGraph
 from solver.graph import ALL_REDUCE, COMPUTE, SEND_RECV, Op, build
 from solver.graph.repeats import Repeat, unfold
 from solver.policies import POLICIES
+from solver.prediction.folded import simulate_folded
 from solver.simulation.engine import simulate
-from solver.simulation.folded import simulate_folded
 
 #: A byte takes a microsecond.
 CLUSTER = Cluster(2, 0.008, startup_us=2.0, channels=(("back", Cluster(2, 0.008, startup_us=1.0)),))

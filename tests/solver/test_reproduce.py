@@ -11,6 +11,7 @@ from solver.models.vision import vgg
 from tests.benchmarks.papers import (
     async_sgd,
     async_sgd_cells,
+    async_sgd_saturation,
     lenet5,
     mxnet,
     osf,
@@ -22,7 +23,11 @@ from tests.benchmarks.papers import (
     pace_tensors,
     pace_transport,
     phub,
+    phub_machine,
     phub_money,
+    phub_setup,
+    phub_tenants,
+    phub_training,
     sketchdlc,
 )
 from tests.benchmarks.papers.gpus import SPEED, vgg_us
@@ -238,9 +243,9 @@ def test_inception_has_the_published_parameters():
 
 
 def test_saturation_by_hand():
-    assert async_sgd.saturated([1.0, 2.0, 3.0, 3.2, 3.3]) == 3
-    assert async_sgd.saturated([5.0, 5.0]) == 1
-    assert async_sgd.saturated([1.0, 2.0, 0.5, 2.0]) == 4
+    assert async_sgd_saturation.saturated([1.0, 2.0, 3.0, 3.2, 3.3]) == 3
+    assert async_sgd_saturation.saturated([5.0, 5.0]) == 1
+    assert async_sgd_saturation.saturated([1.0, 2.0, 0.5, 2.0]) == 4
     assert sum(
         count for step in async_sgd_cells.alexnet() for _, count in step.parameters
     ) == pytest.approx(61.1e6, rel=1e-3)
@@ -275,11 +280,43 @@ def test_transport_of_pace():
 
 def test_phub():
     assert all(row.agrees for row in phub.bandwidths().rows[:-1])
-    found = claims(phub.training())
-    assert found["PBox over Gloo's halving and doubling, 10 Gbit/s"].ours == "1.75x"
     money = claims(phub_money.money())
     assert money["2:1 over the baseline by Table 5 itself, future GPUs"].agrees is False
     assert money["workers of a switch beside a PBox, 2:1"].agrees
+    assert [row.agrees for claim, row in money.items() if "their mean" in claim] == [True] * 3
+
+
+def test_layers_of_phub_have_the_printed_sizes():
+    for name, keys in phub_setup.layers().items():
+        size = sum(key.bytes for key in keys) / 2**20
+        assert size == pytest.approx(phub_setup.TABLE_3[name].megabytes, rel=0.01)
+
+
+def test_systems_of_phub(monkeypatch):
+    """With fewer transfers, which moves the figures by some percent."""
+    monkeypatch.setattr(phub_training, "MOST", 600)
+    monkeypatch.setattr(phub_setup, "MOST", 500)
+    found = claims(phub_training.without_compute())
+    assert found["PBox over Gloo's halving and doubling, 10 Gbit/s"].agrees
+    assert found["8 workers over one on PBox, compute of no time"].agrees
+    assert found["PBox over the baseline, compute of no time"].agrees is False
+
+
+def test_the_machine_of_phub(monkeypatch):
+    """Its ceiling holds with 8 workers; with 16 pulls wait, by the page of all transfers."""
+    monkeypatch.setattr(phub_setup, "MOST", 1_000)
+    monkeypatch.setattr(phub_machine, "COUNTS", (8, 12, 16))
+    found = claims(phub_machine.ceilings())
+    assert found["ceiling of PBox, 8 workers [GB/s]"].agrees
+    assert found["  12, 16 workers"].agrees is False
+    monkeypatch.setattr(phub_machine, "MOST", 1_000)
+    assert phub_machine.chunk_sizes([2**14, 2**15, 2**16]).best_chunk_bytes == 2**15
+
+
+def test_tenants_of_phub(monkeypatch):
+    monkeypatch.setattr(phub_tenants, "MOST", 1_000)
+    monkeypatch.setattr(phub_tenants, "COUNTS", (1, 8))
+    assert all(row.ours for row in claims(phub_tenants.tenants()).values())
 
 
 def test_tensors_of_pace():

@@ -19,11 +19,21 @@ def cost(cluster: ChannelBody) -> str:
     """Say what a launch costs."""
     model = cluster.cost_model
     if model is None:
-        return f"{cluster.algorithm}, start-up {cluster.startup_us:g} us a launch"
+        return f"{cluster.algorithm}, start-up {cluster.startup_us:g} us a launch{_more(cluster)}"
     title = " ".join(filter(None, ["cost model", model.name])) + f" ({model.algorithm})"
     measured = f", measured with {counted(model.workers, 'worker')}" if model.workers else ""
     on_top = f", {cluster.startup_us:g} us on top of a launch" if cluster.startup_us else ""
     return f"{title}{measured}{on_top}"
+
+
+def _more(cluster: ChannelBody) -> str:
+    """Say what a formula's launches take besides, where that was stated."""
+    said = ""
+    if cluster.negotiation_us_per_worker:
+        said += f" and {cluster.negotiation_us_per_worker:g} us a worker"
+    if cluster.line_rate_share < 1:
+        said += f", {cluster.line_rate_share * 100:g} % of the line rate"
+    return said
 
 
 def channels(cluster: ClusterBody) -> Iterator[str]:

@@ -17,7 +17,10 @@ const figure = (name, of, show = time) => ({ name, of, show: (row) => show(of(ro
  * @param {Iteration} body
  */
 function offCalibration(host, body) {
-  const over = body.headline?.gains[0];
+  const gains = body.headline?.gains ?? [];
+  const over = gains.find(
+    ({ over: first, plan_us }) => first === gains[0].over && plan_us === body.iteration_time_us,
+  ); // of this very plan: the first gains may be of one under a barrier
   table(
     host,
     [

@@ -20,6 +20,8 @@ const NAMES = {
   vgg16: "VGG-16",
   fsdp_llama_7b: "LLaMA-7B under FSDP",
   tp_gpt_8b: "GPT 8B, tensor parallel",
+  seq2seq: "Seq2Seq",
+  transformer: "Transformer",
 };
 
 async function examples(host) {

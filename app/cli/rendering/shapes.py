@@ -1,0 +1,70 @@
+"""A ranking of shapes for a reader: the best, the front, what is proven and assumed."""
+
+from collections.abc import Iterator, Sequence
+
+from app.cli.rendering.figures import counted
+from app.cli.rendering.page import Line, page
+from app.cli.rendering.tables import table
+from app.schemas.shapes import ShapeAnswer, ShapeRow
+
+
+def render(answer: ShapeAnswer) -> str:
+    """Write a ranking as a page of text."""
+    head = (
+        f"{answer.model}, {answer.parameters / 1e9:,.2f} billion parameters, on "
+        f"{counted(answer.gpus, 'GPU')}: {answer.shapes:,} shapes, {answer.too_large:,} of them "
+        f"too large, {answer.simulated:,} simulated"
+    )
+    rest = [row for row in answer.front if row.name not in {each.name for each in answer.best}]
+    return page(
+        [head],
+        [_rows(answer.best)] if answer.best else [],
+        [answer.best[0].why] if answer.best else [],
+        ["Slower, in less memory:", _rows(rest)] if rest else [],
+        _machine(answer),
+        answer.notes,
+    )
+
+
+def _rows(rows: Sequence[ShapeRow]) -> Line:
+    heads = ["shape", "step ms", "memory GiB", "bubble %", "exposed %", "tokens/s/GPU", "MFU %"]
+    has_prediction = any(row.predicted_us is not None for row in rows)
+    has_price = any(row.price_per_billion_tokens is not None for row in rows)
+    if has_prediction:
+        heads.append("predicted ms (90 %)")
+    if has_price:
+        heads.append("price of 1e9 tokens")
+    return table(heads, (list(_cells(row, has_prediction, has_price)) for row in rows))
+
+
+def _cells(row: ShapeRow, has_prediction: bool, has_price: bool) -> Iterator[str]:
+    yield row.name
+    yield f"{row.time_us / 1e3:,.1f}"
+    yield f"{row.memory_bytes / 2**30:,.1f}"
+    yield f"{100 * row.bubble_us / row.time_us:.1f}"
+    yield f"{100 * sum(each.us for each in row.exposed) / row.time_us:.1f}"
+    yield f"{row.tokens_per_s_per_gpu:,.0f}"
+    yield f"{100 * row.mfu:.1f}"
+    if has_prediction and row.predicted_us is not None:
+        assert row.low_us is not None, "an interval comes with a prediction"
+        assert row.high_us is not None, "an interval comes with a prediction"
+        outside = " outside" if row.outside else ""
+        low, high = row.low_us / 1e3, row.high_us / 1e3
+        yield f"{row.predicted_us / 1e3:,.1f} ({low:,.1f} to {high:,.1f}){outside}"
+    if has_price and row.price_per_billion_tokens is not None:
+        yield f"{row.price_per_billion_tokens:,.2f}"
+
+
+def _machine(answer: ShapeAnswer) -> Iterator[str]:
+    """Say on what the machine's figures rest."""
+    if not answer.rows:
+        stated = [figure.name for figure in answer.figures if figure.is_determined]
+        if stated:
+            yield f"Stated of the machine: {', '.join(stated)}; the rest is assumed."
+        return
+    yield f"The machine's figures are fitted to {counted(answer.rows, 'measured step')}:"
+    for figure in answer.figures:
+        if figure.is_determined:
+            yield f"  {figure.name} {figure.value:.4g} (+- {100 * figure.spread:.0f} %)"
+    if answer.rows_error is not None:
+        yield f"Each row is off by {100 * answer.rows_error:.1f} % as the others predict it."

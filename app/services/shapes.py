@@ -1,0 +1,188 @@
+"""Shapes of a job: ranked, with what they rest on."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from app import VERSION
+from app.errors import InvalidRequest
+from app.schemas.shapes import (
+    AcceleratorBody,
+    ExposedGroup,
+    ShapeAnswer,
+    ShapeRequest,
+    ShapeRow,
+    TransformerBody,
+)
+from solver.codes import FaultCode
+from solver.errors import Fault, InterlaceError
+from solver.shapes.fit.figures import assumed_figures
+from solver.shapes.fit.rows import MeasuredShape
+from solver.shapes.fit.shape_fit import PredictedStep, ShapeFit, fit_steps
+from solver.shapes.hardware import (
+    ACCELERATORS,
+    Accelerator,
+    NetworkLevel,
+    TrainingCluster,
+    faults_of_cluster,
+    joined,
+)
+from solver.shapes.published import PUBLISHED
+from solver.shapes.ranking.rank import MEMORY_SHARE, RankedShape, ShapeRanking, rank_shapes
+from solver.shapes.transformer import Transformer, faults_of_transformer
+from solver.wording import must_be
+
+
+def answer_of(request: ShapeRequest) -> ShapeAnswer:
+    """Rank the shapes of a job, with figures fitted to its measured steps, if there are any.
+
+    Raises
+    ------
+    InvalidRequest
+        With all that is wrong with the model, the cluster and the rows, or with the space.
+    """
+    faults: list[Fault] = []
+    model = _model(request.model, "/model", faults)
+    if model is not None and request.sequence is not None:
+        model = replace(model, sequence=request.sequence)
+    gpu = _gpu(request.gpu, faults)
+    levels = tuple(level.to_level() for level in request.levels)
+    rows: list[MeasuredShape] = []
+    if gpu is not None:
+        whole = TrainingCluster(gpu, levels)
+        found = list(faults_of_cluster(whole))
+        faults += [_at_gpu(fault) for fault in found]
+        if not found and model is not None:
+            rows = list(_rows(request, model, gpu, levels, faults))
+    if faults or model is None or gpu is None:
+        raise InvalidRequest(faults)
+    cluster = joined(gpu, request.gpus, levels)
+    fit = _fit(rows)
+    known = request.to_efficiencies() if fit is None else fit.known
+    try:
+        ranking = rank_shapes(
+            model,
+            cluster,
+            request.to_space(),
+            known,
+            request.count,
+            request.price_per_gpu_hour,
+        )
+    except InterlaceError as error:
+        raise InvalidRequest(error.faults) from error
+    stated = frozenset(request.efficiencies)
+    return ShapeAnswer.of(
+        ranking,
+        model=model.name,
+        parameters=model.parameters,
+        gpus=request.gpus,
+        best=[_row(each, model, cluster, fit) for each in ranking.best],
+        front=[_row(each, model, cluster, fit) for each in ranking.front],
+        figures=list(fit.figures if fit else assumed_figures(known, stated)),
+        rows=len(rows),
+        rows_error=fit.error if fit else None,
+        notes=list(_notes(ranking, fit)),
+        version=VERSION,
+    )
+
+
+def _model(given: str | TransformerBody, place: str, faults: list[Fault]) -> Transformer | None:
+    """Return the model that is meant, or None with what is wrong."""
+    if isinstance(given, str):
+        if given not in PUBLISHED:
+            detail = must_be("Model", "one of those published, or numbers", given, PUBLISHED)
+            faults.append(Fault(place, FaultCode.OUT_OF_RANGE, detail))
+            return None
+        return PUBLISHED[given]
+    model = given.to_model()
+    found = [replace(f, pointer=f"{place}{f.pointer}") for f in faults_of_transformer(model)]
+    faults += found
+    return None if found else model
+
+
+def _gpu(given: str | AcceleratorBody, faults: list[Fault]) -> Accelerator | None:
+    """Return the GPU that is meant, or None with what is wrong."""
+    if isinstance(given, str):
+        if given not in ACCELERATORS:
+            detail = must_be("GPU", "one of those known, or figures", given, ACCELERATORS)
+            faults.append(Fault("/gpu", FaultCode.OUT_OF_RANGE, detail))
+            return None
+        return ACCELERATORS[given]
+    return given.to_accelerator()
+
+
+def _at_gpu(fault: Fault) -> Fault:
+    """Put a fault of the GPU where the request has it."""
+    return replace(fault, pointer=fault.pointer.replace("/accelerator", "/gpu", 1))
+
+
+def _rows(
+    request: ShapeRequest,
+    model: Transformer,
+    gpu: Accelerator,
+    levels: tuple[NetworkLevel, ...],
+    faults: list[Fault],
+) -> Iterator[MeasuredShape]:
+    """Yield the measured steps, each on as many GPUs as its shape has."""
+    for i, row in enumerate(request.rows):
+        own = model if row.model is None else _model(row.model, f"/rows/{i}/model", faults)
+        shape = row.shape.to_shape()
+        if own is not None:
+            yield MeasuredShape(own, joined(gpu, shape.gpus, levels), shape, row.time_us)
+
+
+def _fit(rows: list[MeasuredShape]) -> ShapeFit | None:
+    if not rows:
+        return None
+    try:
+        return fit_steps(rows)
+    except InterlaceError as error:
+        moved = [replace(fault, pointer=f"/rows{fault.pointer}") for fault in error.faults]
+        raise InvalidRequest(moved) from error
+
+
+def _row(
+    ranked: RankedShape, model: Transformer, cluster: TrainingCluster, fit: ShapeFit | None
+) -> ShapeRow:
+    predicted: PredictedStep | None = None
+    if fit is not None:
+        predicted = fit.predict(model, cluster, ranked.shape)
+    return ShapeRow.of(
+        ranked,
+        ranked.step,
+        name=str(ranked.shape),
+        predicted_us=predicted and predicted.time_us,
+        low_us=predicted and predicted.low_us,
+        high_us=predicted and predicted.high_us,
+        outside=list(predicted.outside if predicted else ()),
+        memory_bytes=ranked.memory.peak_bytes,
+        memory_rank=ranked.memory.rank,
+        exposed=[ExposedGroup(group=name, us=us) for name, us in ranked.step.exposed],
+    )
+
+
+def _notes(ranking: ShapeRanking, fit: ShapeFit | None) -> Iterator[str]:
+    """Yield what was assumed, and what the proof is of."""
+    if not ranking.best:
+        yield "No shape of the space fits in memory, divides the model and keeps the batch."
+    elif ranking.is_proven:
+        yield (
+            "Proven: no shape of this space has a shorter simulated step, under the figures taken "
+            "of the machine."
+        )
+    elif ranking.lower_bound_us is not None:
+        gap = ranking.best[0].step.time_us / ranking.lower_bound_us - 1
+        yield f"Not proven: a shape that was not simulated may be {gap:.1%} faster, not more."
+    if fit is None:
+        yield (
+            "No measured step was given: figures of the machine are stated or assumed, and times "
+            "may be far off. Ten rows are useful, a hundred good."
+        )
+    else:
+        open_figures = [figure.name for figure in fit.figures if not figure.is_determined]
+        if open_figures:
+            yield f"Not determined by the rows: {', '.join(open_figures)}."
+        yield "The proof is of the simulated time, not of what the rows add to it."
+    yield (
+        f"Shapes may use {MEMORY_SHARE:.0%} of the memory; the allocator's fragments are not "
+        "counted."
+    )

@@ -1,0 +1,1 @@
+"""Efficiencies and costs of a machine from measured steps, and what they leave unexplained."""

@@ -1,0 +1,72 @@
+"""Measured steps: what was run, and how long a step took."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from math import isfinite, log2
+from typing import Final
+
+from solver.codes import FaultCode
+from solver.errors import Fault, InvalidMeasurements
+from solver.shapes.hardware import TrainingCluster
+from solver.shapes.job_shape import JobShape, faults_of_shape
+from solver.shapes.transformer import Transformer, faults_of_transformer
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredShape:
+    """A step that was measured.
+
+    Attributes
+    ----------
+    model, cluster, shape
+        What was run.
+    time_us
+        Mean time of a step [us].
+    """
+
+    model: Transformer
+    cluster: TrainingCluster
+    shape: JobShape
+    time_us: float
+
+
+#: What a layer's times depend on: the first features of a step.
+LAYER_FEATURES: Final = ("micro_batch", "hidden", "sequence", "tp", "cp", "ep")
+
+#: All features of a step, each as the logarithm to the base of 2.
+FEATURES: Final = (*LAYER_FEATURES, "layers", "dp", "pp", "vpp", "micro_batches")
+
+
+def features(model: Transformer, shape: JobShape) -> tuple[float, ...]:
+    """Return the :data:`FEATURES` of a step."""
+    of_model = ("hidden", "sequence", "layers")
+    return tuple(log2(getattr(model if name in of_model else shape, name)) for name in FEATURES)
+
+
+def check_rows(rows: Sequence[MeasuredShape], least: int = 1) -> None:
+    """Refuse rows that no step can have.
+
+    Raises
+    ------
+    InvalidMeasurements
+        Fewer rows than ``least``, times that are not positive, shapes that do not fit their model.
+    """
+    faults = list(_faults(rows))
+    if len(rows) < least:
+        detail = f"Rows: at least {least} measured steps are needed, got {len(rows)}."
+        faults.append(Fault("", FaultCode.MISSING_FIELD, detail))
+    if faults:
+        raise InvalidMeasurements(faults)
+
+
+def _faults(rows: Iterable[MeasuredShape]) -> Iterator[Fault]:
+    for i, row in enumerate(rows):
+        if not (isfinite(row.time_us) and row.time_us > 0):
+            detail = f"Row {i + 1}: the time of a step must be positive, got {row.time_us:g}."
+            yield Fault(f"/{i}/time_us", FaultCode.OUT_OF_RANGE, detail)
+        of_model = list(faults_of_transformer(row.model))
+        of_shape = [] if of_model else faults_of_shape(row.shape, row.model)
+        for part, found in (("model", of_model), ("shape", of_shape)):
+            for fault in found:
+                detail = f"Row {i + 1}: {fault.detail}"
+                yield Fault(f"/{i}/{part}{fault.pointer}", fault.code, detail)

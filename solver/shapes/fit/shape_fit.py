@@ -1,0 +1,165 @@
+"""From measured steps to figures with their spread, and predictions with their interval."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import exp, log
+
+import numpy as np
+
+from solver.shapes.efficiency import FIGURES, Efficiencies
+from solver.shapes.fit.figures import FittedFigure
+from solver.shapes.fit.physics import (
+    DEVIATION,
+    MEAN,
+    figures_of,
+    log_times,
+    most_probable,
+    slopes,
+)
+from solver.shapes.fit.residual import Residual, learned
+from solver.shapes.fit.rows import FEATURES, MeasuredShape, check_rows, features
+from solver.shapes.hardware import TrainingCluster
+from solver.shapes.job_shape import JobShape
+from solver.shapes.transformer import Transformer
+from solver.units import FloatArray
+
+#: Standard deviations within which nine of ten normal values are.
+NINE_OF_TEN = 1.645
+
+#: A figure is determined where the rows leave at most this share of its assumed spread.
+_DETERMINED = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class PredictedStep:
+    """The time of a step, as the fit predicts it.
+
+    Attributes
+    ----------
+    time_us, low_us, high_us
+        The median, and what 90 % of steps are between [us].
+    simulated_us
+        What the simulation alone gives with the fitted figures [us].
+    outside
+        Features of the shape that lie outside the rows' range: there the residual is not known,
+        and the interval is what is assumed.
+    """
+
+    time_us: float
+    low_us: float
+    high_us: float
+    simulated_us: float
+    outside: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ShapeFit:
+    """What measured steps tell of a machine.
+
+    Attributes
+    ----------
+    known
+        The most probable figures.
+    figures
+        The same with their spread.
+    rows
+        How many rows there were.
+    simulated_error, error
+        Median error on the rows, relative: of the simulation alone, and of each row as the others
+        predict it with the residual.
+    ranges
+        Of each feature (name, least, most) in the rows, as plain counts.
+    residual
+        What the simulation leaves unexplained.
+    """
+
+    known: Efficiencies
+    figures: tuple[FittedFigure, ...]
+    rows: int
+    simulated_error: float
+    error: float
+    ranges: tuple[tuple[str, float, float], ...]
+    residual: Residual
+
+    def predict(
+        self, model: Transformer, cluster: TrainingCluster, shape: JobShape
+    ) -> PredictedStep:
+        """Predict the time of a step."""
+        return self.predict_all([MeasuredShape(model, cluster, shape, 1.0)])[0]
+
+    def predict_all(self, steps: Sequence[MeasuredShape]) -> list[PredictedStep]:
+        """Predict many steps; their measured times are not looked at."""
+        theta = _theta(self.known)
+        at = log_times(steps, theta)
+        slope = slopes(steps, theta, at)
+        x = np.array([features(step.model, step.shape) for step in steps])
+        added, deviation = self.residual.mean_and_deviation(x, slope)
+        middle = at - slope @ (theta - MEAN) + added
+        far = NINE_OF_TEN * deviation
+        return [
+            PredictedStep(
+                exp(middle[i]),
+                exp(middle[i] - far[i]),
+                exp(middle[i] + far[i]),
+                exp(at[i]),
+                tuple(
+                    name
+                    for (name, least, most), value in zip(self.ranges, 2 ** x[i], strict=True)
+                    if not least * (1 - 1e-9) <= value <= most * (1 + 1e-9)
+                ),
+            )
+            for i in range(len(steps))
+        ]
+
+
+def fit_steps(rows: Sequence[MeasuredShape], begin: Efficiencies | None = None) -> ShapeFit:
+    """Fit efficiencies and costs to measured steps, and learn what they leave unexplained.
+
+    Parameters
+    ----------
+    rows
+        What was measured, at least one step; ten are useful, a hundred good.
+    begin
+        Figures that the search begins with; those assumed by default.
+
+    Raises
+    ------
+    InvalidMeasurements
+        No rows, times that are not positive, shapes that do not fit their model.
+    """
+    check_rows(rows)
+    theta = most_probable(rows, None if begin is None else _theta(begin))
+    at = log_times(rows, theta)
+    slope = slopes(rows, theta, at)
+    x = np.array([features(row.model, row.shape) for row in rows])
+    measured = np.array([log(row.time_us) for row in rows])
+    values = measured - at + slope @ (theta - MEAN)
+    residual = learned(x, slope, values)
+    errors, _ = residual.left_out(values)
+    spread = residual.posterior()
+    known = figures_of(theta)
+    counts = 2**x
+    return ShapeFit(
+        known,
+        tuple(
+            FittedFigure(
+                name,
+                getattr(known, name),
+                float(spread[k]),
+                bool(spread[k] <= _DETERMINED * DEVIATION[k]),
+            )
+            for k, name in enumerate(FIGURES)
+        ),
+        len(rows),
+        float(np.median(np.abs(np.expm1(at - measured)))),
+        float(np.median(np.abs(np.expm1(errors)))),
+        tuple(
+            (name, float(counts[:, k].min()), float(counts[:, k].max()))
+            for k, name in enumerate(FEATURES)
+        ),
+        residual,
+    )
+
+
+def _theta(known: Efficiencies) -> FloatArray:
+    return np.log([getattr(known, name) for name in FIGURES])

@@ -1,0 +1,206 @@
+"""Times of one layer's passes on one rank: roofline, the host's launches, collectives."""
+
+from dataclasses import dataclass
+
+from solver.graph import ALL_GATHER, ALL_REDUCE, ALL_TO_ALL, REDUCE_SCATTER
+from solver.shapes.efficiency import Efficiencies
+from solver.shapes.hardware import TrainingCluster, collective_us
+from solver.shapes.job_shape import JobShape
+from solver.shapes.transformer import Transformer
+
+#: Bytes of an activation or weight in the passes.
+ELEMENT = 2
+
+#: Power of the mean by which the larger of host and GPU decides: near 1 only where both are alike.
+_SHARPNESS = 16.0
+
+
+@dataclass(frozen=True, slots=True)
+class LayerPasses:
+    """Times of a layer's passes [us], with what of them is exposed communication.
+
+    Attributes
+    ----------
+    forward_us
+        The forward pass.
+    backward_us
+        The whole backward pass, with what is computed again.
+    weights_us
+        What of the backward pass are the gradients of weights, which nothing else waits for.
+    tensor_us, context_us, expert_us, sharding_us
+        Exposed communication of forward and backward pass, by group.
+    """
+
+    forward_us: float
+    backward_us: float
+    weights_us: float
+    tensor_us: float
+    context_us: float
+    expert_us: float
+    sharding_us: float
+
+
+def layer_times(
+    model: Transformer, cluster: TrainingCluster, shape: JobShape, known: Efficiencies
+) -> LayerPasses:
+    """Return the times of a layer's passes.
+
+    A pass takes what its matrix multiplications take at ``matmul`` of the GPU's rate, its
+    activations and weights at ``memory`` of the bandwidth, its kernels' latencies and its exposed
+    collectives; or what the host takes to launch it, if that is longer. The backward pass has
+    twice the multiplications, of which half are the gradients of weights.
+    """
+    tokens = shape.micro_batch * model.sequence / shape.cp
+    rate = cluster.accelerator.flops_per_us(shape.precision) * known.matmul
+    per_us = cluster.accelerator.memory_gbps * 1e3 * known.memory
+    dense, attention = _multiplications(model, shape, tokens)
+    moved, scores = _traffic(model, shape, tokens)
+    weights = _weight_bytes(model, shape)
+    multiply_us, attend_us = dense / rate, attention / rate
+    move_us = (known.activations * moved + weights) / per_us
+    scores_us = known.scores * scores / per_us
+    device = multiply_us + attend_us + move_us + scores_us + known.kernels_us
+    again = {
+        "none": 0.0,
+        "selective": attend_us + scores_us,
+        "full": device,
+    }[shape.recomputation]
+    back = 2 * (multiply_us + attend_us + known.kernels_us) + 1.5 * (move_us + scores_us)
+    tensor = _tensor_us(model, cluster, shape, known, tokens)
+    expert = _expert_us(model, cluster, shape, known, tokens)
+    context_in, context_out = _context_us(model, cluster, shape, known, tokens, attend_us)
+    host = known.host_us
+    if shape.tp > 1:
+        host += known.host_group_us + known.host_rank_us * (shape.tp - 1)
+    twice = 2 if shape.recomputation == "full" else 1  # of what communicates in a forward pass
+    on_forward = tensor + expert + context_in
+    on_backward = twice * (tensor + expert) + context_out + (twice - 1) * context_in
+    forward = _longer(device + on_forward, host)
+    backward = _longer(back + again + on_backward, host * (known.host_backward + twice - 1))
+    return LayerPasses(
+        forward,
+        backward,
+        min(multiply_us, backward / 2),
+        (1 + twice) * tensor,
+        context_out + twice * context_in,
+        (1 + twice) * expert,
+        0.0,
+    )
+
+
+def _longer(device: float, host: float) -> float:
+    most, least = max(device, host), min(device, host)
+    return most * (1 + (least / most) ** _SHARPNESS) ** (1 / _SHARPNESS) if most else 0.0
+
+
+def _multiplications(model: Transformer, shape: JobShape, tokens: float) -> tuple[float, float]:
+    """Operations of a forward pass on one rank: of weights, and of attention."""
+    routed = model.active_weights - model.dense_weights
+    dense = 2 * tokens * (model.dense_weights + routed * shape.expert_imbalance) / shape.tp
+    causal = 2 if shape.flash_attention else 1
+    return dense, 4 * tokens * model.sequence * model.query_width / shape.tp / causal
+
+
+def _traffic(model: Transformer, shape: JobShape, tokens: float) -> tuple[float, float]:
+    """Bytes moved by a forward pass on one rank: activations, and attention's scores.
+
+    Norms, residuals and dropouts read and write the residual stream seven times; what the tensor
+    parallel ranks split is written and read once.
+    """
+    residual = 14 * tokens * model.hidden
+    if shape.sequence_parallel:
+        residual /= shape.tp
+    width = 2 * model.query_width + 2 * model.key_width
+    width += model.matrices * (model.top_k * model.feed_forward + model.shared_feed_forward)
+    width += 0 if model.experts else model.matrices * model.feed_forward
+    split = 2 * tokens * width / shape.tp
+    if model.experts:
+        split += 4 * tokens * model.top_k * model.hidden / shape.tp  # permuted to experts and back
+    scores = 0.0
+    if not shape.flash_attention:
+        scores = 6 * tokens * model.sequence * model.heads / shape.tp
+    return ELEMENT * (residual + split), ELEMENT * scores
+
+
+def _weight_bytes(model: Transformer, shape: JobShape) -> float:
+    """Bytes of the weights that a pass reads."""
+    return ELEMENT * (model.dense_weights + model.expert_weights / shape.ep) / shape.tp
+
+
+def _tensor_us(
+    model: Transformer,
+    cluster: TrainingCluster,
+    shape: JobShape,
+    known: Efficiencies,
+    tokens: float,
+) -> float:
+    """Time of a pass's two sums over tensor-parallel ranks [us].
+
+    With sequence parallelism each is a reduce-scatter and an all-gather, of the same bytes.
+    """
+    if shape.tp == 1:
+        return 0.0
+    size = round(ELEMENT * tokens * model.hidden)
+    if shape.sequence_parallel:
+        one = group_us(cluster, shape.tp, 1, ALL_GATHER, size, known, known.launch_us)
+        two = group_us(cluster, shape.tp, 1, REDUCE_SCATTER, size, known, known.launch_us)
+        return 2 * (one + two)
+    return 2 * group_us(cluster, shape.tp, 1, ALL_REDUCE, size, known, known.launch_us)
+
+
+def _expert_us(
+    model: Transformer,
+    cluster: TrainingCluster,
+    shape: JobShape,
+    known: Efficiencies,
+    tokens: float,
+) -> float:
+    """Time of a pass's two exchanges with the experts [us], by the busiest rank."""
+    if shape.ep == 1 or not model.experts:
+        return 0.0
+    size = ELEMENT * tokens * model.top_k * model.hidden * shape.expert_imbalance
+    if shape.sequence_parallel:
+        size /= shape.tp
+    stride = shape.tp
+    return 2 * group_us(cluster, shape.ep, stride, ALL_TO_ALL, round(size), known, known.launch_us)
+
+
+def _context_us(
+    model: Transformer,
+    cluster: TrainingCluster,
+    shape: JobShape,
+    known: Efficiencies,
+    tokens: float,
+    attend_us: float,
+) -> tuple[float, float]:
+    """Exposed time of keys and values between context-parallel ranks [us], forward and backward.
+
+    On a ring each exchange runs beside attention over what has come; backward, gradients go round
+    as well.
+    """
+    if shape.cp == 1:
+        return 0.0, 0.0
+    shared = max(1.0, model.key_width / shape.tp)
+    size = round(ELEMENT * 2 * shared * tokens * shape.cp)
+    gather = group_us(cluster, shape.cp, shape.tp, ALL_GATHER, size, known, known.launch_us)
+    if shape.context == "all_gather":
+        return gather, 2 * gather
+    hidden = attend_us * (shape.cp - 1) / shape.cp
+    return max(0.0, gather - hidden), max(0.0, 2 * gather - 2 * hidden)
+
+
+def group_us(
+    cluster: TrainingCluster,
+    ranks: int,
+    stride: int,
+    kind: str,
+    size: int,
+    known: Efficiencies,
+    launch_us: float,
+) -> float:
+    """Time of a collective between ``ranks`` GPUs, each ``stride`` after the one before [us]."""
+    if ranks == 1 or size == 0:
+        return 0.0
+    at = cluster.crossed(ranks * stride)
+    slower = known.uplinks if at else known.links
+    return launch_us + slower * collective_us(cluster.levels[at], ranks, kind, size)

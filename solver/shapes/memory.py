@@ -1,0 +1,197 @@
+"""Memory of a shape by stage and time: what stays, what micro-batches hold, where the peak is."""
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import NamedTuple
+
+from solver.shapes.job_shape import JobShape
+from solver.shapes.layer_times import ELEMENT
+from solver.shapes.pipeline.orders import BACKWARD, FORWARD, GPIPE, ORDERS, WEIGHTS, ZERO_BUBBLE
+from solver.shapes.step_ends import stage_parameters
+from solver.shapes.transformer import Transformer
+
+#: Bytes of the optimizer's state for a parameter: a 32-bit weight and Adam's two moments.
+OPTIMIZER_BYTES = 12
+
+#: Bytes of a logit while the loss is computed: in 16 bit, in 32 bit, and its gradient.
+_LOGIT_BYTES = 8
+
+
+@dataclass(frozen=True, slots=True)
+class RankMemory:
+    """Memory of the ranks of one pipeline position at their peak [bytes].
+
+    Attributes
+    ----------
+    rank
+        Position in the pipeline.
+    weights_bytes, gradients_bytes, optimizer_bytes
+        What stays through the step.
+    activations_bytes
+        What the micro-batches hold at the peak.
+    buffers_bytes
+        Logits, gathered parameters and what a recomputed layer needs, at the peak.
+    at_pass
+        The pass at which the peak is, counted from 0 in the rank's order.
+    micro_batches
+        Forward passes whose activations are held then.
+    """
+
+    rank: int
+    weights_bytes: float
+    gradients_bytes: float
+    optimizer_bytes: float
+    activations_bytes: float
+    buffers_bytes: float
+    at_pass: int
+    micro_batches: int
+
+    @property
+    def peak_bytes(self) -> float:
+        """All of it."""
+        stays = self.weights_bytes + self.gradients_bytes + self.optimizer_bytes
+        return stays + self.activations_bytes + self.buffers_bytes
+
+
+def rank_memories(model: Transformer, shape: JobShape) -> tuple[RankMemory, ...]:
+    """Return the memory of each pipeline rank at its peak.
+
+    A forward pass leaves its activations until its backward pass, or that of its weights, ends;
+    how many are held at once is counted along the rank's order. The allocator's fragments, and
+    what libraries hold for themselves, are not counted.
+
+    References
+    ----------
+    .. [1] V. Korthikanti et al., Reducing Activation Recomputation in Large Transformer Models,
+           MLSys 2023, equations 1 to 6, without dropout's masks.
+    """
+    counts = shape.stage_layers(model.layers)
+    kept = [activation_bytes(model, shape, k) for k in range(len(counts))]
+    memories = []
+    moments = most_held(shape.schedule, shape.pp, shape.vpp, shape.micro_batches)
+    for rank, of_rank in enumerate(moments):
+        own = kept[rank :: shape.pp]
+        held = [sum(n * one for n, one in zip(each.held, own, strict=True)) for each in of_rank]
+        peak = held.index(max(held))
+        memories.append(
+            RankMemory(
+                rank,
+                *_stays(model, shape, rank, counts),
+                held[peak],
+                _buffers(model, shape, rank),
+                of_rank[peak].at_pass,
+                sum(of_rank[peak].held),
+            )
+        )
+    return tuple(memories)
+
+
+class HeldMoment(NamedTuple):
+    """A pass at which a rank holds most: its position, and what is held of each chunk."""
+
+    at_pass: int
+    held: tuple[int, ...]
+
+
+@lru_cache(maxsize=1024)
+def most_held(
+    schedule: str, ranks: int, chunks: int, micro_batches: int
+) -> tuple[tuple[HeldMoment, ...], ...]:
+    """Return for each rank the passes of which no other holds as much of every chunk.
+
+    Whatever a chunk's activations take, the peak is at one of them. All schedules but GPipe repeat
+    themselves once the pipeline is full, so that four rounds of micro-batches show what they hold.
+    """
+    if schedule == GPIPE:
+        return ((HeldMoment(micro_batches - 1, (micro_batches,)),),) * ranks
+    micro_batches = min(micro_batches, 4 * ranks)
+    frees = WEIGHTS if schedule == ZERO_BUBBLE else BACKWARD
+    moments = []
+    for steps in ORDERS[schedule](ranks, chunks, micro_batches):
+        held = [0] * chunks
+        most: list[HeldMoment] = []
+        for at, step in enumerate(steps):
+            if step.kind == FORWARD:
+                held[step.stage // ranks] += 1
+                now = HeldMoment(at, tuple(held))
+                if not any(_covers(each.held, now.held) for each in most):
+                    most = [each for each in most if not _covers(now.held, each.held)] + [now]
+            elif step.kind == frees:
+                held[step.stage // ranks] -= 1
+        moments.append(tuple(most))
+    return tuple(moments)
+
+
+def _covers(one: tuple[int, ...], two: tuple[int, ...]) -> bool:
+    return all(a >= b for a, b in zip(one, two, strict=True))
+
+
+def peak_memory(model: Transformer, shape: JobShape) -> RankMemory:
+    """Return the memory of the pipeline rank that needs most; of equals the first."""
+    return max(rank_memories(model, shape), key=lambda each: each.peak_bytes)
+
+
+def _stays(
+    model: Transformer, shape: JobShape, rank: int, counts: tuple[int, ...]
+) -> tuple[float, float, float]:
+    """Bytes of weights, gradients and the optimizer's state on a pipeline rank."""
+    weights = gradients = optimizer = 0.0
+    for k in range(rank, len(counts), shape.pp):
+        dense, experts = stage_parameters(model, shape, k)
+        shared = dense / shape.sharing + experts / max(1, shape.sharing // shape.ep)
+        whole = dense + experts
+        is_shared = {"none": 0, "optimizer": 1, "gradients": 2, "parameters": 3}[shape.sharding]
+        weights += ELEMENT * (shared if is_shared == 3 else whole)  # noqa: PLR2004 - ZeRO's stage
+        gradients += shape.gradient_bytes * (shared if is_shared > 1 else whole)
+        optimizer += OPTIMIZER_BYTES * (shared if is_shared else whole)
+    return weights, gradients, optimizer
+
+
+def activation_bytes(model: Transformer, shape: JobShape, stage: int) -> float:
+    """Return what a micro-batch's forward pass of a virtual stage leaves [bytes].
+
+    Of each layer: the inputs of both norms and what they give, queries, keys, values, what the
+    projection reads, and the feed-forward block's inside; without flash attention its scores three
+    times. With full recomputation the layer's input alone is left.
+    """
+    tokens = shape.micro_batch * model.sequence / shape.cp
+    whole = 1 / (shape.tp if shape.sequence_parallel else 1)
+    first, count = shape.firsts(model.layers)[stage], shape.stage_layers(model.layers)[stage]
+    residual = tokens * ELEMENT * model.hidden * whole
+    if shape.recomputation == "full":
+        return count * residual
+    kept = sum(
+        number * _layer_bytes(block, shape, tokens, whole)
+        for block, number in model.layer_counts(first, count)
+    )
+    is_last = stage == shape.pp * shape.vpp - 1
+    return kept + (2 * residual if is_last else 0.0)  # what the last norm and the head read
+
+
+def _layer_bytes(model: Transformer, shape: JobShape, tokens: float, whole: float) -> float:
+    residual = 4 * model.hidden * whole
+    split = 2 * model.query_width + 2 * model.key_width
+    if model.experts:
+        split += model.top_k * (2 * model.hidden + model.matrices * model.feed_forward)
+        split += model.matrices * model.shared_feed_forward
+    else:
+        split += model.matrices * model.feed_forward
+    kept = ELEMENT * tokens * (residual + split / shape.tp)
+    if not shape.flash_attention and shape.recomputation == "none":
+        kept += 2.5 * ELEMENT * tokens * model.sequence * model.heads / shape.tp
+    return kept
+
+
+def _buffers(model: Transformer, shape: JobShape, rank: int) -> float:
+    """Bytes that a pass needs for itself: logits, gathered layers, a layer computed again."""
+    tokens = shape.micro_batch * model.sequence / shape.cp
+    buffers = 0.0
+    if rank == shape.pp - 1:
+        buffers += _LOGIT_BYTES * tokens * model.vocabulary / shape.tp
+    if shape.sharding == "parameters":
+        layer = (model.dense_weights + model.expert_weights / shape.ep) / shape.tp
+        buffers += 2 * ELEMENT * layer + shape.gradient_bytes * layer
+    if shape.recomputation == "full":
+        whole = 1 / (shape.tp if shape.sequence_parallel else 1)
+        buffers += _layer_bytes(model, shape, tokens, whole)
+    return buffers

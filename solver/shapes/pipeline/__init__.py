@@ -1,0 +1,1 @@
+"""Pipeline schedules: in which order each stage works, and when that ends."""

@@ -1,0 +1,143 @@
+"""Pipeline schedules: the order of passes on each pipeline rank.
+
+Every schedule is called alike: ``order(ranks, chunks, micro_batches)`` gives for each rank its
+passes in order. Virtual stage k of ``ranks * chunks`` is on rank ``k % ranks``.
+"""
+
+from collections.abc import Callable
+from typing import Final, NamedTuple
+
+FORWARD: Final = 0
+#: The whole backward pass, or where weights have a pass of their own, that of the inputs.
+BACKWARD: Final = 1
+WEIGHTS: Final = 2
+
+GPIPE: Final = "gpipe"
+ONE_F_ONE_B: Final = "1f1b"
+INTERLEAVED: Final = "interleaved"
+ZERO_BUBBLE: Final = "zero_bubble"
+
+
+class Pass(NamedTuple):
+    """One pass of a micro-batch through a virtual stage: forward, backward, or of weights."""
+
+    kind: int
+    stage: int
+    micro_batch: int
+
+
+PassOrder = tuple[tuple[Pass, ...], ...]
+
+
+def gpipe(ranks: int, chunks: int, micro_batches: int) -> PassOrder:
+    """Run all forward passes, then all backward passes.
+
+    References
+    ----------
+    .. [1] Y. Huang et al., GPipe, NeurIPS 2019, Figure 2c.
+    """
+    del chunks
+    every = range(micro_batches)
+    return tuple(
+        (
+            *(Pass(FORWARD, rank, j) for j in every),
+            *(Pass(BACKWARD, rank, j) for j in every),
+        )
+        for rank in range(ranks)
+    )
+
+
+def one_f_one_b(ranks: int, chunks: int, micro_batches: int) -> PassOrder:
+    """Run a backward pass as soon as there is one: rank i holds at most p - i micro-batches.
+
+    References
+    ----------
+    .. [1] D. Narayanan et al., PipeDream-Flush (Memory-Efficient Pipeline-Parallel DNN Training),
+           ICML 2021, Figure 2.
+    """
+    return tuple(
+        _alternating(
+            [Pass(FORWARD, rank, j) for j in range(micro_batches)],
+            [Pass(BACKWARD, rank, j) for j in range(micro_batches)],
+            min(ranks - 1 - rank, micro_batches),
+        )
+        for rank in range(ranks)
+    )
+
+
+def interleaved(ranks: int, chunks: int, micro_batches: int) -> PassOrder:
+    """Run 1F1B over several chunks of layers a rank, ``ranks`` micro-batches of each at a time.
+
+    References
+    ----------
+    .. [1] D. Narayanan et al., Efficient Large-Scale Language Model Training on GPU Clusters Using
+           Megatron-LM, SC 2021, Section 2.2.
+    """
+    if ranks == 1:  # no pipeline: the chunks are passed one after another
+        chunks_of = range(chunks)
+        return (
+            tuple(
+                step
+                for j in range(micro_batches)
+                for step in (
+                    *(Pass(FORWARD, k, j) for k in chunks_of),
+                    *(Pass(BACKWARD, k, j) for k in reversed(chunks_of)),
+                )
+            ),
+        )
+    total = micro_batches * chunks
+    orders = []
+    for rank in range(ranks):
+        forward, backward = [], []
+        for i in range(total):
+            chunk = i // ranks % chunks
+            j = i // (ranks * chunks) * ranks + i % ranks
+            forward.append(Pass(FORWARD, chunk * ranks + rank, j))
+            backward.append(Pass(BACKWARD, (chunks - 1 - chunk) * ranks + rank, j))
+        ahead = min((ranks - 1 - rank) * 2 + (chunks - 1) * ranks, total)
+        orders.append(_alternating(forward, backward, ahead))
+    return tuple(orders)
+
+
+def _alternating(forward: list[Pass], backward: list[Pass], ahead: int) -> tuple[Pass, ...]:
+    """Run ``ahead`` forward passes, then one forward and one backward in turn."""
+    order = forward[:ahead]
+    for after, before in zip(forward[ahead:], backward, strict=False):
+        order += [after, before]
+    return (*order, *backward[len(forward) - ahead :])
+
+
+def zero_bubble(ranks: int, chunks: int, micro_batches: int) -> PassOrder:
+    """Run weights' passes apart: rank i runs those of a micro-batch i backward passes later.
+
+    A micro-batch is held until its weights' pass, so no rank holds more than p, as 1F1B's first
+    does; the weights' passes that are put off fill the wait at the end. With equal passes the
+    bubble is (p - 1)(F + B - W).
+
+    References
+    ----------
+    .. [1] P. Qi et al., Zero Bubble Pipeline Parallelism, ICLR 2024, Section 2.2 (ZB-H1).
+    """
+    del chunks
+    orders = []
+    for rank in range(ranks):
+        ahead = min(ranks - rank, micro_batches)
+        order = [Pass(FORWARD, rank, j) for j in range(ahead)]
+        for j in range(micro_batches):
+            order.append(Pass(BACKWARD, rank, j))
+            if j >= rank:
+                order.append(Pass(WEIGHTS, rank, j - rank))
+            if ahead + j < micro_batches:
+                order.append(Pass(FORWARD, rank, ahead + j))
+        late = range(max(0, micro_batches - rank), micro_batches)
+        orders.append((*order, *(Pass(WEIGHTS, rank, j) for j in late)))
+    return tuple(orders)
+
+
+#: Every schedule, called alike; add one here.
+ORDERS: Final[dict[str, Callable[[int, int, int], PassOrder]]] = {
+    GPIPE: gpipe,
+    ONE_F_ONE_B: one_f_one_b,
+    INTERLEAVED: interleaved,
+    ZERO_BUBBLE: zero_bubble,
+}

@@ -1,0 +1,151 @@
+"""Rankings of shapes as they are asked for: in Python, and by the command."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import interlace
+from app.calls.shapes import ranking
+from app.routers.shapes import EXAMPLE
+from app.schemas.shapes import ShapeAnswer
+from solver.shapes.efficiency import ASSUMED
+from solver.shapes.hardware import ACCELERATORS, NetworkLevel, joined
+from solver.shapes.published import PUBLISHED
+from solver.shapes.step import simulate_step
+from tests.app.command import Run
+from tests.app.service import Service
+
+LEVELS: list[dict[str, Any]] = [
+    {"name": "node", "gpus": 8, "bandwidth_gbps": 3600},
+    {"name": "network", "gpus": 16, "bandwidth_gbps": 400},
+]
+JOB: dict[str, Any] = {
+    "model": "llama3-8b",
+    "gpu": "h100",
+    "gpus": 16,
+    "levels": LEVELS,
+    "global_batch": 64,
+    "micro_batch": [1, 2],
+    "count": 3,
+}
+FLAGS = (
+    *("--model", "llama3-8b", "--gpu", "h100", "--gpus", "16", "--node-gbps", "3600"),
+    *("--network-gbps", "400", "--global-batch", "64", "--micro-batch", "1,2", "--count", "3"),
+)
+
+
+def test_the_best_in_python_is_what_is_simulated() -> None:
+    answer = interlace.shape(JOB)
+    assert answer.is_proven
+    levels = tuple(NetworkLevel(**level) for level in LEVELS)
+    cluster = joined(ACCELERATORS["h100"], 16, levels)
+    times = [row.time_us for row in answer.best]
+    assert len(times) == 3
+    assert times == sorted(times)
+    best = answer.best[0]
+    step = simulate_step(PUBLISHED["llama3-8b"], cluster, best.shape, ASSUMED)
+    assert best.time_us == step.time_us
+    assert best.predicted_us is None
+    assert any("No measured step" in note for note in answer.notes)
+
+
+def test_the_command_answers_as_python_does(run: Run) -> None:
+    done = run("shape", *FLAGS, "--json")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert ShapeAnswer.model_validate_json(done.stdout) == interlace.shape(
+        JOB | {"levels": [LEVELS[0], LEVELS[1] | {"gpus": 1_048_576}]}
+    )
+
+
+def test_a_page_of_the_command(run: Run) -> None:
+    done = run("shape", *FLAGS, "--price-per-gpu-hour", "2")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("llama3-8b, 8.03 billion parameters, on 16 GPUs: ")
+    assert "price of 1e9 tokens" in done.stdout
+    assert "Proven: no shape of this space has a shorter simulated step" in done.stdout
+
+
+def test_measured_steps_give_intervals(tmp_path: Path, run: Run) -> None:
+    rows = tmp_path / "rows.csv"
+    lines = ["tp,dp,micro_batch,micro_batches,sequence_parallel,sharding,time_us"]
+    lines += [
+        f"{tp},{16 // tp},{micro},{32 // (16 // tp) // micro * 2},true,optimizer,{time}"
+        for tp, micro, time in ((2, 1, 5.2e6), (4, 1, 5.9e6), (4, 2, 5.5e6))
+    ]
+    rows.write_text("\n".join(lines) + "\n")
+    done = run("shape", *FLAGS, "--rows", str(rows))
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "predicted ms (90 %)" in done.stdout
+    assert "fitted to 3 measured steps" in done.stdout
+    assert "Not determined by the rows: " in done.stdout
+
+
+def test_a_request_from_a_file_with_a_field_set(tmp_path: Path, run: Run) -> None:
+    path = tmp_path / "job.json"
+    path.write_text(json.dumps(JOB))
+    done = run("shape", str(path), "--set", "efficiencies.matmul=0.62", "--json")
+    figures = {each["name"]: each for each in json.loads(done.stdout)["figures"]}
+    assert figures["matmul"]["value"] == 0.62
+    assert figures["matmul"]["is_determined"]
+    assert not figures["memory"]["is_determined"]
+
+
+def test_nothing_fits() -> None:
+    answer = interlace.shape(JOB | {"model": "llama3-405b"})
+    assert answer.best == []
+    assert answer.lower_bound_us is None
+    assert answer.notes[0].startswith("No shape of the space fits")
+
+
+@pytest.mark.parametrize(
+    ("changes", "pointers"),
+    [
+        ({"model": "llama", "gpu": "h1000"}, ["/model", "/gpu"]),  # unknown, both at once
+        ({"gpus": 0}, ["/gpus"]),  # none
+        ({"levels": []}, ["/levels"]),  # none
+        ({"levels": [LEVELS[1], LEVELS[0]]}, ["/levels/1/gpus"]),  # inside out
+        ({"schedules": ["2f2b"]}, ["/schedules/0"]),  # no such
+        ({"efficiencies": {"speed": 1.0}}, ["/efficiencies/speed"]),  # no such
+        (
+            {"rows": [{"shape": {"tp": 3}, "time_us": 1.0}]},
+            ["/rows/0/shape/tp"] * 2,
+        ),
+        ({"rows": [{"shape": {}, "time_us": 0}]}, ["/rows/0/time_us"]),  # no time
+        ({"gpu": {"tflops": {"fp8": 1.0}, "memory_gib": 1, "memory_gbps": 1}}, ["/gpu/tflops"]),
+        ({"tp": [0]}, ["/tp/0"]),  # no ways
+    ],
+)
+def test_what_is_refused(changes, pointers) -> None:
+    with pytest.raises(interlace.InterlaceError) as caught:
+        interlace.shape(JOB | changes)
+    assert [fault.pointer for fault in caught.value.faults] == pointers
+
+
+def test_a_call_answers_as_python_does() -> None:
+    """Over HTTP the same work is done: of the route's own example."""
+    body = json.dumps(EXAMPLE).encode()
+    answered = ranking(None, body)
+    assert ShapeAnswer.model_validate_json(answered.content) == interlace.shape(EXAMPLE)
+
+
+def test_over_the_wire(service: Service) -> None:
+    answer = service.client.post("/v1/shapes", json=EXAMPLE)
+    assert answer.status_code == 200
+    assert answer.json() == interlace.shape(EXAMPLE).model_dump(mode="json")
+    refused = service.client.post("/v1/shapes", json=EXAMPLE | {"gpus": 0})
+    assert refused.status_code == 422
+
+
+def test_the_command_asks_a_service(service: Service, run: Run) -> None:
+    here = run("shape", *FLAGS, "--json")
+    there = run("shape", *FLAGS, "--json", "--server", str(service.client.base_url))
+    assert (there.returncode, there.stderr) == (0, "")
+    assert there.stdout == here.stdout
+
+
+def test_flags_that_do_not_go_together(run: Run) -> None:
+    done = run("shape", "--node-gpus", "4")
+    assert done.returncode == 2
+    assert "--node-gbps" in done.stderr

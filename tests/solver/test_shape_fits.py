@@ -1,0 +1,120 @@
+"""Fits to measured steps: figures found again, intervals, and what is not known."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from solver.errors import InvalidMeasurements
+from solver.shapes.efficiency import ASSUMED, SPREAD
+from solver.shapes.fit.physics import DEVIATION
+from solver.shapes.fit.residual import kernel, learned
+from solver.shapes.fit.rows import FEATURES, MeasuredShape
+from solver.shapes.fit.shape_fit import fit_steps
+from solver.shapes.hardware import ACCELERATORS, NetworkLevel, TrainingCluster
+from solver.shapes.job_shape import JobShape
+from solver.shapes.step import simulate_step
+from solver.shapes.transformer import Transformer
+from tests.benchmarks.shapes import DATA, SINGLE, steps_of
+
+MODEL = Transformer("small", 8, 1024, 16, 4096, 51200, 1024)
+NODE = TrainingCluster(ACCELERATORS["a100"], (NetworkLevel("node", 8, 2400.0, 10.0, 1.0),))
+TRUE = replace(ASSUMED, matmul=0.7, host_us=1600.0, optimizer=2.0)
+SHAPES = [
+    JobShape(tp=tp, pp=pp, dp=8 // tp // pp, micro_batch=micro, micro_batches=2)
+    for tp, pp, micro in ((1, 1, 1), (1, 1, 8), (2, 1, 4), (4, 2, 16), (1, 4, 8), (2, 2, 32))
+]
+
+
+def steps(shapes, known) -> list[MeasuredShape]:
+    return [
+        MeasuredShape(MODEL, NODE, shape, simulate_step(MODEL, NODE, shape, known).time_us)
+        for shape in shapes
+    ]
+
+
+def test_steps_of_a_simulated_machine_are_predicted() -> None:
+    fit = fit_steps(steps(SHAPES, TRUE))
+    assert fit.error < 0.05
+    other = steps([JobShape(tp=2, dp=4, micro_batch=8, micro_batches=2)], TRUE)[0]
+    predicted = fit.predict(other.model, other.cluster, other.shape)
+    assert predicted.time_us == pytest.approx(other.time_us, rel=0.05)
+    assert predicted.low_us < other.time_us < predicted.high_us
+    assert predicted.outside == ()
+
+
+def test_what_rows_do_not_tell_stays_as_assumed() -> None:
+    fit = fit_steps(steps(SHAPES[:2], TRUE))
+    figures = {figure.name: figure for figure in fit.figures}
+    for name in ("uplinks", "host_rank_us", "message_us"):  # one node, no ranks, no stages
+        assert figures[name].value == pytest.approx(getattr(ASSUMED, name))
+        assert figures[name].spread == pytest.approx(SPREAD[name])
+        assert not figures[name].is_determined
+
+
+def test_shapes_outside_the_rows_are_named_and_less_certain() -> None:
+    fit = fit_steps(steps(SHAPES, TRUE))
+    inside = fit.predict(MODEL, NODE, SHAPES[2])
+    far = fit.predict(
+        replace(MODEL, hidden=8192, feed_forward=32768), NODE, replace(SHAPES[2], micro_batches=64)
+    )
+    assert far.outside == ("hidden", "micro_batches")
+    assert far.high_us / far.low_us > inside.high_us / inside.low_us
+
+
+def test_the_same_rows_give_the_same_fit() -> None:
+    one, two = (fit_steps(steps(SHAPES, TRUE)) for _ in range(2))
+    assert one.known == two.known
+    assert np.array_equal(one.residual.hyper, two.residual.hyper)
+
+
+def test_a_process_predicts_as_the_joint_normal_does() -> None:
+    """Against conditioning by hand: mean K* K^-1 y and variance k - K* K^-1 K*'."""
+    random = np.random.default_rng(3)
+    x = random.integers(0, 3, (7, len(FEATURES))).astype(float)
+    slopes = random.normal(size=(7, len(DEVIATION))) * 0.1
+    values = random.normal(size=6) * 0.1
+    process = learned(x[:6], slopes[:6], values)
+    every = kernel(x, x, slopes, slopes, process.hyper)
+    noise = np.exp(2 * process.hyper[-1])
+    inside = np.linalg.inv(every[:6, :6] + noise * np.eye(6))
+    mean, deviation = process.mean_and_deviation(x[6:], slopes[6:])
+    assert mean[0] == pytest.approx(every[6, :6] @ inside @ values)
+    variance = every[6, 6] - every[6, :6] @ inside @ every[:6, 6] + noise
+    assert deviation[0] == pytest.approx(np.sqrt(variance))
+    errors, spreads = process.left_out(values)
+    others = every[1:6, 1:6] + noise * np.eye(5)
+    assert errors[0] == pytest.approx(
+        values[0] - every[0, 1:6] @ np.linalg.solve(others, values[1:])
+    )
+    assert spreads[0] == pytest.approx(
+        np.sqrt(every[0, 0] + noise - every[0, 1:6] @ np.linalg.solve(others, every[1:6, 0]))
+    )
+
+
+@pytest.mark.parametrize(
+    ("rows", "pointers"),
+    [
+        ([], [""]),  # nothing measured
+        ([MeasuredShape(MODEL, NODE, JobShape(), 0.0)], ["/0/time_us"]),  # no time
+        ([MeasuredShape(MODEL, NODE, JobShape(), float("nan"))], ["/0/time_us"]),
+        ([MeasuredShape(MODEL, NODE, JobShape(tp=3), 1.0)], ["/0/shape/tp", "/0/shape/tp"]),
+        (
+            [MeasuredShape(replace(MODEL, layers=0), NODE, JobShape(), -1.0)],
+            ["/0/time_us", "/0/model/layers"],
+        ),  # all at once
+    ],
+)
+def test_rows_that_are_refused(rows, pointers) -> None:
+    with pytest.raises(InvalidMeasurements) as caught:
+        fit_steps(rows)
+    assert [fault.pointer for fault in caught.value.faults] == pointers
+
+
+@pytest.mark.skipif(not Path(DATA).is_dir(), reason="the measured steps are not here")
+def test_twenty_published_rows_predict_the_next() -> None:
+    rows = steps_of(SINGLE, {})
+    found = fit_steps(rows[:20]).predict_all(rows[20:50])
+    errors = [abs(p.time_us / r.time_us - 1) for p, r in zip(found, rows[20:50], strict=True)]
+    assert np.median(errors) < 0.06

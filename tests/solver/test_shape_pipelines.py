@@ -1,0 +1,182 @@
+"""Orders of pipelines: complete, exact against longest paths, and the published formulas."""
+
+from array import array
+from functools import cache
+from itertools import product
+
+import networkx as nx
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from solver.shapes.pipeline.orders import BACKWARD, FORWARD, ORDERS, WEIGHTS
+from solver.shapes.pipeline.replay import FlatOrder
+
+
+def replayed(schedule, ranks, chunks, micro_batches, passes, messages) -> float:
+    """Run an order by the recurrence."""
+    order = FlatOrder(ORDERS[schedule](ranks, chunks, micro_batches), ranks * chunks)
+    durations = array("d", [us for each in passes for us in each])
+    return order.run(durations, array("d", messages))
+
+
+def longest_path(  # noqa: C901 - the rules, one after another
+    schedule, ranks, chunks, micro_batches, passes, messages
+):
+    """Run the same as a graph of passes and messages, by networkx."""
+    orders = ORDERS[schedule](ranks, chunks, micro_batches)
+    stages = ranks * chunks
+    graph: nx.DiGraph = nx.DiGraph()
+    sent: dict = {}
+    for steps in orders:
+        for step in steps:
+            graph.add_node(step, time=passes[step.stage][step.kind])
+        nx.add_path(graph, steps)
+        for kind, stage, j in steps:
+            if kind == FORWARD and stage + 1 < stages:
+                other = (FORWARD, stage + 1, j)
+            elif kind == FORWARD:
+                other = (BACKWARD, stage, j)
+            elif kind == BACKWARD and stage:
+                other = (BACKWARD, stage - 1, j)
+            else:
+                other = None
+            if kind == BACKWARD and schedule == "zero_bubble":
+                graph.add_edge((BACKWARD, stage, j), (WEIGHTS, stage, j))
+            if other is None:
+                continue
+            here, there = stage % ranks, other[1] % ranks
+            if here == there:
+                graph.add_edge((kind, stage, j), other)
+                continue
+            message = ("message", kind, stage, j)
+            graph.add_node(message, time=messages[here * ranks + there])
+            graph.add_edge((kind, stage, j), message)
+            graph.add_edge(message, other)
+            if (here, there) in sent:
+                graph.add_edge(sent[here, there], message)
+            sent[here, there] = message
+    ends: dict = {}
+    for node in nx.topological_sort(graph):
+        before = max((ends[other] for other in graph.predecessors(node)), default=0.0)
+        ends[node] = before + graph.nodes[node]["time"]
+    return max(end for node, end in ends.items() if node[0] != "message")
+
+
+@pytest.mark.parametrize("schedule", sorted(ORDERS))
+@pytest.mark.parametrize(("ranks", "chunks", "count"), [(1, 1, 3), (2, 1, 2), (4, 1, 8), (3, 2, 6)])
+def test_every_pass_is_run_once_on_its_rank(schedule, ranks, chunks, count) -> None:
+    chunks = chunks if schedule == "interleaved" else 1
+    orders = ORDERS[schedule](ranks, chunks, count)
+    kinds = (FORWARD, BACKWARD, WEIGHTS) if schedule == "zero_bubble" else (FORWARD, BACKWARD)
+    expected = set(product(kinds, range(ranks * chunks), range(count)))
+    assert len(orders) == ranks
+    assert sorted(step for steps in orders for step in steps) == sorted(expected)
+    assert all(step.stage % ranks == rank for rank, steps in enumerate(orders) for step in steps)
+
+
+@st.composite
+def pipelines(draw):
+    schedule = draw(st.sampled_from(sorted(ORDERS)))
+    ranks = draw(st.integers(2, 4))
+    chunks = draw(st.integers(1, 3)) if schedule == "interleaved" else 1
+    count = draw(st.integers(1, 4)) * (ranks if schedule == "interleaved" else 1)
+    times = st.integers(0, 9).map(float)
+    passes = draw(
+        st.lists(st.tuples(times, times, times), min_size=ranks * chunks, max_size=ranks * chunks)
+    )
+    messages = draw(st.lists(times, min_size=ranks**2, max_size=ranks**2))
+    return schedule, ranks, chunks, count, passes, messages
+
+
+@given(pipelines())
+@settings(max_examples=60, deadline=None)
+def test_the_recurrence_is_the_longest_path(pipeline) -> None:
+    assert replayed(*pipeline) == longest_path(*pipeline)
+
+
+@pytest.mark.parametrize("schedule", ["gpipe", "1f1b"])
+@pytest.mark.parametrize(("ranks", "count"), [(2, 2), (4, 4), (4, 9), (8, 16)])
+def test_equal_stages_take_the_published_time(schedule, ranks, count) -> None:
+    passes = [(2.0, 3.0, 0.0)] * ranks
+    time = replayed(schedule, ranks, 1, count, passes, [0.0] * ranks**2)
+    assert time == (count + ranks - 1) * 5
+
+
+@pytest.mark.parametrize(("ranks", "chunks", "count"), [(2, 2, 4), (4, 2, 8), (4, 3, 12)])
+def test_interleaving_divides_the_bubble(ranks, chunks, count) -> None:
+    passes = [(2.0, 4.0, 0.0)] * (ranks * chunks)
+    time = replayed("interleaved", ranks, chunks, count, passes, [0.0] * ranks**2)
+    assert time == count * chunks * 6 + (ranks - 1) * 6
+
+
+def test_weights_fill_the_bubble() -> None:
+    """ZB-H1: with equal passes the bubble is (p - 1)(F + B - W), a third of 1F1B's."""
+    ranks, count = 4, 12
+    zero = replayed("zero_bubble", ranks, 1, count, [(1.0, 1.0, 1.0)] * ranks, [0.0] * 16)
+    plain = replayed("1f1b", ranks, 1, count, [(1.0, 2.0, 0.0)] * ranks, [0.0] * 16)
+    assert plain == (count + 3) * 3
+    assert zero == count * 3 + 3
+
+
+def most_held(steps, frees) -> int:
+    held = most = 0
+    for step in steps:
+        held += (step.kind == FORWARD) - (step.kind == frees)
+        most = max(most, held)
+    return most
+
+
+def test_a_rank_holds_as_many_micro_batches_as_stages_follow() -> None:
+    held = [most_held(steps, BACKWARD) for steps in ORDERS["1f1b"](4, 1, 9)]
+    assert held == [4, 3, 2, 1]
+
+
+def test_zero_bubble_holds_no_more_than_the_first_rank_of_1f1b() -> None:
+    held = [most_held(steps, WEIGHTS) for steps in ORDERS["zero_bubble"](4, 1, 9)]
+    assert max(held) == held[0] == 4
+
+
+def least_time(passes, count):
+    """Search all orders of two stages exhaustively, without messages."""
+
+    @cache
+    def rest(done, free, ends):
+        if all(f == count and b == count for f, b in done):
+            return max(free)
+        best = float("inf")
+        for rank, (f, b) in enumerate(done):
+            for kind, j in ((FORWARD, f), (BACKWARD, b)):
+                if j == count:
+                    continue
+                known = dict(ends)
+                if kind == FORWARD:
+                    after = (FORWARD, 0, j) if rank else None
+                else:
+                    after = (FORWARD, 1, j) if rank else (BACKWARD, 1, j)
+                if after is not None and after not in known:
+                    continue
+                begin = max(free[rank], known[after] if after else 0.0)
+                known[kind, rank, j] = end = begin + passes[rank][kind]
+                moved = list(done)
+                moved[rank] = (f + 1, b) if kind == FORWARD else (f, b + 1)
+                now = list(free)
+                now[rank] = end
+                best = min(best, rest(tuple(moved), tuple(now), tuple(sorted(known.items()))))
+        return best
+
+    return rest(((0, 0), (0, 0)), (0.0, 0.0), ())
+
+
+@pytest.mark.parametrize(
+    "passes", [[(2, 3, 0), (4, 1, 0)], [(5, 5, 0), (1, 2, 0)], [(1, 2, 0), (3, 4, 0)]]
+)
+@pytest.mark.parametrize("count", [2, 3])
+def test_no_order_of_two_unequal_stages_is_faster_than_the_exhaustive_best(passes, count) -> None:
+    best = least_time(tuple(passes), count)
+    times = {
+        schedule: replayed(schedule, 2, 1, count, passes, [0.0] * 4)
+        for schedule in ("gpipe", "1f1b")
+    }
+    assert all(time >= best for time in times.values())
+    assert times["1f1b"] == best  # with one stage ahead there is nothing better to do

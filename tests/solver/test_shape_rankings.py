@@ -1,0 +1,171 @@
+"""Rankings of shapes: against trying all, bounds that nothing beats, and what a job keeps."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from solver.errors import InvalidOptions
+from solver.shapes.efficiency import ASSUMED
+from solver.shapes.hardware import ACCELERATORS, NetworkLevel, TrainingCluster
+from solver.shapes.memory import RankMemory, most_held, peak_memory
+from solver.shapes.pipeline.orders import BACKWARD, FORWARD, ORDERS, WEIGHTS
+from solver.shapes.ranking import rank as ranking_module
+from solver.shapes.ranking import space
+from solver.shapes.ranking.bound import least_time
+from solver.shapes.ranking.rank import MEMORY_SHARE, rank_shapes
+from solver.shapes.ranking.space import ShapeSpace, shapes_of
+from solver.shapes.stage_times import stage_times
+from solver.shapes.step import simulate_step
+from solver.shapes.transformer import Transformer
+
+MODEL = Transformer("small", 8, 1024, 8, 4096, 32000, 512, tied=True)
+CLUSTER = TrainingCluster(
+    replace(ACCELERATORS["a100"], memory_gib=3.0),
+    (NetworkLevel("node", 4, 2400.0, 10.0, 1.0), NetworkLevel("spine", 16, 200.0, 20.0, 5.0)),
+)
+SPACE = ShapeSpace(
+    64,
+    schedules=("gpipe", "1f1b", "interleaved", "zero_bubble"),
+    shardings=("none", "optimizer", "parameters"),
+    micro_batch=(1, 4),
+)
+
+
+def tried() -> list[tuple[float, float]]:
+    """Time and memory of every shape that fits, all of them simulated."""
+    found = []
+    for shape in shapes_of(MODEL, CLUSTER, SPACE):
+        peak = peak_memory(MODEL, shape).peak_bytes
+        if peak <= MEMORY_SHARE * CLUSTER.accelerator.memory_gib * 2**30:
+            found.append((simulate_step(MODEL, CLUSTER, shape, ASSUMED).time_us, peak))
+    return found
+
+
+def test_the_best_and_the_front_are_those_of_trying_all() -> None:
+    ranking = rank_shapes(MODEL, CLUSTER, SPACE, ASSUMED, count=5)
+    every = tried()
+    assert ranking.shapes - ranking.too_large == len(every)
+    assert 0 < ranking.simulated < len(every)
+    assert [each.step.time_us for each in ranking.best] == sorted(t for t, _ in every)[:5]
+    front = sorted(
+        {
+            (time, peak)
+            for time, peak in every
+            if not any(t <= time and p <= peak and (t, p) != (time, peak) for t, p in every)
+        }
+    )
+    assert [(each.step.time_us, each.memory.peak_bytes) for each in ranking.front] == front
+    assert ranking.is_proven
+    assert ranking.lower_bound_us == ranking.best[0].step.time_us
+
+
+def test_no_shape_beats_its_bound() -> None:
+    for shape in shapes_of(MODEL, CLUSTER, replace(SPACE, cp=(1, 2))):
+        bound = least_time(shape, stage_times(MODEL, CLUSTER, shape, ASSUMED))
+        assert bound <= simulate_step(MODEL, CLUSTER, shape, ASSUMED).time_us * (1 + 1e-9)
+
+
+def test_a_ranking_that_is_cut_says_its_gap() -> None:
+    whole = rank_shapes(MODEL, CLUSTER, SPACE, ASSUMED)
+    cut = rank_shapes(MODEL, CLUSTER, SPACE, ASSUMED, most_simulated=1)
+    assert cut.simulated == 1
+    assert cut.lower_bound_us <= whole.best[0].step.time_us <= cut.best[0].step.time_us
+    assert cut.is_proven == (cut.lower_bound_us == cut.best[0].step.time_us)
+
+
+def test_shapes_of_too_many_passes_have_a_bound(monkeypatch) -> None:
+    monkeypatch.setattr(ranking_module, "MOST_PASSES", 100)
+    ranking = rank_shapes(MODEL, CLUSTER, SPACE, ASSUMED, count=1)
+    assert ranking.least_bound_us is not None
+    assert ranking.lower_bound_us <= ranking.best[0].step.time_us
+
+
+def test_a_space_has_its_most_shapes(monkeypatch) -> None:
+    monkeypatch.setattr(space, "MOST_SHAPES", 10)
+    with pytest.raises(InvalidOptions, match="fix some parts"):
+        rank_shapes(MODEL, CLUSTER, SPACE, ASSUMED)
+
+
+def test_better_shapes_are_told_as_they_are_found() -> None:
+    times: list[float] = []
+    ranking = rank_shapes(
+        MODEL, CLUSTER, SPACE, ASSUMED, found=lambda one, _: times.append(one.step.time_us)
+    )
+    assert times == sorted(times, reverse=True)
+    assert times[-1] == ranking.best[0].step.time_us
+
+
+def test_figures_of_a_shape_by_hand() -> None:
+    best = rank_shapes(MODEL, CLUSTER, SPACE, ASSUMED, price_per_gpu_hour=2.0).best[0]
+    seconds = best.step.time_us / 1e6
+    tokens = 64 * 512
+    assert best.tokens_per_s_per_gpu == pytest.approx(tokens / seconds / 16)
+    assert best.price_per_billion_tokens == pytest.approx(2.0 * 16 * seconds / 3600 / tokens * 1e9)
+    weights = 8 * 12 * 1024**2 + 32000 * 1024
+    flops = tokens * (6 * weights + 6 * 8 * 512 * 1024)
+    assert best.mfu == pytest.approx(flops / seconds / 16 / 312e12)
+
+
+def test_nothing_fits() -> None:
+    tiny = replace(CLUSTER, accelerator=replace(CLUSTER.accelerator, memory_gib=0.01))
+    ranking = rank_shapes(MODEL, tiny, SPACE, ASSUMED)
+    assert ranking.best == ranking.front == ()
+    assert ranking.too_large == ranking.shapes
+    assert ranking.lower_bound_us is None
+    assert not ranking.is_proven
+
+
+def test_every_shape_keeps_the_batch_and_uses_all_gpus() -> None:
+    shapes = list(shapes_of(MODEL, CLUSTER, SPACE))
+    assert len(set(shapes)) == len(shapes)
+    assert {shape.gpus for shape in shapes} == {16}
+    assert {shape.global_batch for shape in shapes} == {64}
+    assert {shape.tp for shape in shapes_of(MODEL, CLUSTER, replace(SPACE, tp=(2,)))} == {2}
+
+
+@given(
+    st.sampled_from(sorted(ORDERS)),
+    st.integers(1, 4),
+    st.integers(1, 3),
+    st.integers(1, 8),
+    st.lists(st.floats(0.1, 9), min_size=12, max_size=12),
+)
+@settings(max_examples=40, deadline=None)
+def test_the_peak_is_that_of_counting_along_the_order(
+    schedule, ranks, chunks, rounds, kept
+) -> None:
+    chunks = chunks if schedule == "interleaved" else 1
+    count = rounds * ranks
+    frees = WEIGHTS if schedule == "zero_bubble" else BACKWARD
+    moments = most_held(schedule, ranks, chunks, count)
+    for rank, steps in enumerate(ORDERS[schedule](ranks, chunks, count)):
+        held = most = 0.0
+        for step in steps:
+            sign = (step.kind == FORWARD) - (step.kind == frees)
+            held += sign * kept[step.stage]
+            most = max(most, held)
+        own = kept[rank : ranks * chunks : ranks]
+        found = [
+            sum(n * one for n, one in zip(each.held, own, strict=True)) for each in moments[rank]
+        ]
+        assert max(found) == pytest.approx(most)
+
+
+@pytest.mark.parametrize(
+    ("changes", "pointers"),
+    [
+        ({"global_batch": 0}, ["/global_batch"]),  # nothing to train
+        ({"tp": (), "pp": (0,)}, ["/tp", "/pp"]),  # no choice, and no ways; all at once
+        ({"schedules": ()}, ["/schedules"]),  # none
+    ],
+)
+def test_spaces_that_are_refused(changes, pointers) -> None:
+    with pytest.raises(InvalidOptions) as caught:
+        list(shapes_of(MODEL, CLUSTER, replace(SPACE, **changes)))
+    assert [fault.pointer for fault in caught.value.faults] == pointers
+
+
+def test_a_memory_of_a_rank_is_the_sum_of_its_parts() -> None:
+    assert RankMemory(0, 1.0, 2.0, 3.0, 4.0, 5.0, 0, 1).peak_bytes == 15

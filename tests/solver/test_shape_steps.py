@@ -1,0 +1,247 @@
+"""Steps of shapes: against the graph of the same shape, by hand, and laws."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from solver.policies import wfbp
+from solver.shapes.efficiency import ASSUMED, FIGURES
+from solver.shapes.hardware import (
+    ACCELERATORS,
+    NetworkLevel,
+    TrainingCluster,
+    collective_us,
+    faults_of_cluster,
+)
+from solver.shapes.job_graph import job_graph
+from solver.shapes.job_shape import CONTEXTS, RECOMPUTATIONS, SHARDINGS, JobShape, faults_of_shape
+from solver.shapes.memory import peak_memory, rank_memories
+from solver.shapes.published import PUBLISHED
+from solver.shapes.stage_times import stage_times
+from solver.shapes.step import simulate_step
+from solver.shapes.transformer import Transformer, faults_of_transformer
+from solver.simulation.engine import simulate
+
+MODEL = Transformer("small", 8, 512, 8, 2048, 1024, 256, tied=True)
+EXPERTS = replace(
+    MODEL, experts=8, top_k=2, feed_forward=512, dense_layers=1, dense_feed_forward=2048
+)
+NODE = NetworkLevel("node", 8, 2400.0, 10.0, 1.0)
+CLUSTER = TrainingCluster(ACCELERATORS["a100"], (NODE, NetworkLevel("spine", 64, 200.0, 20.0, 5.0)))
+
+
+@st.composite
+def shapes(draw):
+    schedule = draw(st.sampled_from(["gpipe", "1f1b", "interleaved", "zero_bubble"]))
+    ranks = draw(st.sampled_from([1, 2, 4]))
+    interleaves = schedule == "interleaved"
+    return JobShape(
+        tp=draw(st.sampled_from([1, 2])),
+        pp=ranks,
+        dp=draw(st.sampled_from([1, 2, 4])),
+        ep=1,
+        cp=draw(st.sampled_from([1, 2])),
+        micro_batches=draw(st.integers(1, 4)) * (ranks if interleaves else 1),
+        schedule=schedule,
+        vpp=2 if interleaves else 1,
+        sequence_parallel=draw(st.booleans()),
+        sharding=draw(st.sampled_from(SHARDINGS)),
+        recomputation=draw(st.sampled_from(RECOMPUTATIONS)),
+        overlapped_buckets=draw(st.sampled_from([1, 3])),
+        context=draw(st.sampled_from(CONTEXTS)),
+        shard=draw(st.sampled_from([None, 1])),
+    )
+
+
+@given(shapes(), st.sampled_from([MODEL, EXPERTS]))
+@settings(max_examples=25, deadline=None)
+def test_a_step_takes_as_long_as_its_graph(shape, model) -> None:
+    assert not list(faults_of_shape(shape, model))
+    summed = shape.dp * shape.cp > 1 and shape.sharding != "parameters"
+    assume(shape.pp > 1 or summed)  # else nothing is sent between passes, and that is no graph
+    step = simulate_step(model, CLUSTER, shape, ASSUMED)
+    graph, network = job_graph(model, CLUSTER, shape, ASSUMED)
+    assert step.time_us == pytest.approx(simulate(graph, network, wfbp).iteration_time, rel=1e-9)
+
+
+@given(shapes())
+@settings(max_examples=25, deadline=None)
+def test_faster_machines_and_smaller_costs_never_take_longer(shape) -> None:
+    assume(shape.schedule != "zero_bubble")  # its passes are parted anew where the host decides
+    time = simulate_step(MODEL, CLUSTER, shape, ASSUMED).time_us
+    for name in FIGURES:
+        factor = 2.0 if name in ("matmul", "memory") else 0.5
+        better = replace(ASSUMED, **{name: factor * getattr(ASSUMED, name)})
+        assert simulate_step(MODEL, CLUSTER, shape, better).time_us <= time * (1 + 1e-9)
+
+
+def test_uneven_experts_and_exposed_context_take_longer() -> None:
+    even = JobShape(tp=2, dp=4, ep=4, micro_batches=2, sequence_parallel=True)
+    assert not list(faults_of_shape(even, EXPERTS))
+    skewed = replace(even, expert_imbalance=2.0)
+    times = [simulate_step(EXPERTS, CLUSTER, shape, ASSUMED) for shape in (even, skewed)]
+    exposed = [dict(step.exposed)["expert"] for step in times]
+    assert 0 < exposed[0] < exposed[1]
+    assert times[0].time_us < times[1].time_us
+    ring = JobShape(cp=4, micro_batch=8, recomputation="full")
+    gathered = replace(ring, context="all_gather")
+    hidden, shown = (
+        dict(simulate_step(MODEL, CLUSTER, shape, ASSUMED).exposed)["context"]
+        for shape in (ring, gathered)
+    )
+    assert hidden < shown
+
+
+def test_layers_may_be_given_to_stages() -> None:
+    uneven = JobShape(pp=2, micro_batches=2, layers_of_stages=(3, 5))
+    assert not list(faults_of_shape(uneven, MODEL))
+    assert JobShape(pp=3).stage_layers(8) == (3, 3, 2)
+    passes = stage_times(replace(MODEL, tied=False), CLUSTER, uneven, ASSUMED).passes
+    assert passes[0][1] < passes[1][1]
+
+
+def test_parameters_are_those_published() -> None:
+    expected = {
+        "llama2-7b": 6.74e9,
+        "llama3-8b": 8.03e9,
+        "llama3-70b": 70.55e9,
+        "llama3-405b": 405.85e9,
+        "mixtral-8x7b": 46.70e9,
+        "deepseek-v3": 671.03e9,
+        "qwen3-30b-a3b": 30.53e9,
+        "qwen3-235b-a22b": 235.09e9,
+    }
+    for name, parameters in expected.items():
+        assert PUBLISHED[name].parameters == pytest.approx(parameters, rel=1e-3)
+    assert all(
+        model.source and not list(faults_of_transformer(model)) for model in PUBLISHED.values()
+    )
+
+
+def test_a_step_by_hand() -> None:
+    """Two equal ranks without messages, whose passes take what their layers do."""
+    free = replace(
+        ASSUMED,
+        host_us=1000.0,
+        host_backward=2.0,
+        matmul=1e6,
+        memory=1e6,
+        kernels_us=1e-6,
+        batch_us=1e-9,
+        send_us=1e-9,
+        message_us=1e-9,
+        optimizer=1e-9,
+        optimizer_layer_us=1e-9,
+        step_us=1e-9,
+        head=1e-9,
+    )
+    fast = TrainingCluster(ACCELERATORS["a100"], (NetworkLevel("node", 8, 1e12),))
+    untied = replace(MODEL, tied=False)
+    step = simulate_step(untied, fast, JobShape(pp=2, micro_batches=3), free)
+    assert step.time_us == pytest.approx((3 + 2 - 1) * 4 * (1000 + 2000), rel=1e-6)
+    assert step.bubble_us == pytest.approx(4 * 3000, rel=1e-6)
+
+
+def test_memory_by_hand() -> None:
+    """Rank 0 of two holds two micro-batches of four layers and half the optimizer."""
+    shape = JobShape(pp=2, dp=2, micro_batches=4, sharding="optimizer")
+    first = rank_memories(MODEL, shape)[0]
+    parameters = 4 * (12 * 512**2 + 2 * 512) + 1024 * 512
+    assert first.weights_bytes == 2 * parameters
+    assert first.gradients_bytes == 4 * parameters
+    assert first.optimizer_bytes == 12 * parameters / 2
+    layer = 2 * 256 * (4 * 512 + 4 * 512 + 2 * 2048)
+    assert first.activations_bytes == 2 * 4 * layer
+    assert first.micro_batches == 2
+    assert first.peak_bytes == 12 * parameters + 8 * layer
+
+
+@pytest.mark.parametrize("schedule", ["gpipe", "1f1b"])
+def test_gpipe_holds_all_micro_batches(schedule) -> None:
+    shape = JobShape(pp=4, micro_batches=8, schedule=schedule)
+    held = [each.micro_batches for each in rank_memories(MODEL, shape)]
+    assert held == ([8] * 4 if schedule == "gpipe" else [4, 3, 2, 1])
+
+
+def test_recomputing_and_sharing_need_less_memory() -> None:
+    plain = JobShape(tp=2, dp=4, micro_batches=2, flash_attention=False)
+    peaks = [
+        peak_memory(MODEL, replace(plain, recomputation=name)).peak_bytes for name in RECOMPUTATIONS
+    ]
+    assert peaks == sorted(peaks, reverse=True)
+    shared = [peak_memory(MODEL, replace(plain, sharding=name)).peak_bytes for name in SHARDINGS]
+    assert shared[:3] == sorted(shared[:3], reverse=True)
+
+
+def test_a_table_is_scaled_as_a_ring_goes() -> None:
+    level = replace(NODE, table=((1000, 8.0), (2000, 16.0)), table_ranks=8)
+    assert collective_us(level, 8, "all_reduce", 1000) == 8.0
+    assert collective_us(level, 2, "all_reduce", 1000) == pytest.approx(8 * (1 / 2) / (7 / 8))
+    assert collective_us(level, 8, "all_gather", 1000) == pytest.approx(4.0)
+
+
+def test_messages_cross_the_level_between_their_ranks() -> None:
+    inside = stage_times(MODEL, CLUSTER, JobShape(pp=4, tp=2), ASSUMED).messages
+    assert len(set(inside)) == 1
+    across = stage_times(MODEL, CLUSTER, JobShape(pp=4, tp=4, micro_batches=4), ASSUMED).messages
+    assert across[0] == across[2] < across[1] == across[3]
+
+
+@pytest.mark.parametrize(
+    ("changes", "pointers"),
+    [
+        ({"tp": 3}, ["/tp", "/tp"]),  # heads and feed-forward
+        ({"pp": 0, "dp": 0}, ["/pp", "/dp"]),  # all at once
+        ({"pp": 9}, ["/pp"]),  # more stages than layers
+        ({"schedule": "2f2b"}, ["/schedule"]),  # no such
+        ({"vpp": 2}, ["/vpp"]),  # 1F1B has one chunk
+        ({"schedule": "interleaved", "pp": 2, "micro_batches": 3}, ["/micro_batches"]),
+        ({"ep": 2}, ["/ep", "/ep"]),  # no experts, and no ranks
+        ({"sharding": "zero", "recomputation": "some"}, ["/sharding", "/recomputation"]),
+        ({"dp": 4, "sharding": "optimizer", "shard": 3}, ["/shard"]),  # no divisor
+        ({"pp": 2, "layers_of_stages": (4, 5)}, ["/layers_of_stages"]),  # of another sum
+        ({"expert_imbalance": float("nan")}, ["/expert_imbalance"]),  # not a number
+        ({"gradient_bytes": 3}, ["/gradient_bytes"]),  # neither 2 nor 4
+    ],
+)
+def test_shapes_that_are_refused(changes, pointers) -> None:
+    faults = list(faults_of_shape(replace(JobShape(), **changes), MODEL))
+    assert [fault.pointer for fault in faults] == pointers
+
+
+@pytest.mark.parametrize(
+    ("changes", "pointers"),
+    [
+        ({"layers": 0, "vocabulary": -1}, ["/layers", "/vocabulary"]),  # all at once
+        ({"heads": 7}, ["/heads"]),  # does not divide hidden
+        ({"kv_heads": 3}, ["/kv_heads"]),  # does not divide heads
+        ({"experts": 4}, ["/top_k"]),  # experts that nobody is sent to
+        ({"experts": 4, "top_k": 5}, ["/top_k"]),  # more than there are
+        ({"dense_layers": 2}, ["/dense_layers"]),  # all are dense already
+    ],
+)
+def test_models_that_are_refused(changes, pointers) -> None:
+    assert [f.pointer for f in faults_of_transformer(replace(MODEL, **changes))] == pointers
+
+
+@pytest.mark.parametrize(
+    ("levels", "pointers"),
+    [
+        ((), ["/levels"]),  # none
+        ((NODE, NODE), ["/levels/1/gpus"]),  # joins no more
+        ((replace(NODE, bandwidth_gbps=0.0),), ["/levels/0/bandwidth_gbps"]),
+        ((replace(NODE, startup_us=-1.0),), ["/levels/0/startup_us"]),
+        ((replace(NODE, table_ranks=8),), ["/levels/0/table_ranks"]),  # without a table
+    ],
+)
+def test_clusters_that_are_refused(levels, pointers) -> None:
+    cluster = TrainingCluster(ACCELERATORS["a100"], levels)
+    assert [fault.pointer for fault in faults_of_cluster(cluster)] == pointers
+
+
+def test_a_gpu_without_figures_is_refused() -> None:
+    gpu = replace(ACCELERATORS["a100"], tflops=(("fp8", 0.0),), memory_gib=float("nan"))
+    pointers = [f.pointer for f in faults_of_cluster(TrainingCluster(gpu, (NODE,)))]
+    assert pointers == ["/accelerator/tflops", "/accelerator/memory_gib", "/accelerator/tflops/fp8"]
