@@ -19,9 +19,8 @@ class ConnectionProgress(SharedProgress):
         self._ends: dict[int, float] = {}  # at the present speeds [us]
         self._speeds: dict[int, float] = {}
 
-    @property
     def first(self) -> int:
-        """What ends next, of equal ends the smaller; there is something in progress."""
+        """Return what ends next, of equal ends the smaller; there is something in progress."""
         return min(self._ends, key=lambda thing: (self._ends[thing], thing))
 
     def begin(self, thing: int, length: float, now: float) -> None:
@@ -31,14 +30,14 @@ class ConnectionProgress(SharedProgress):
 
     def pop(self) -> tuple[float, int]:
         """Return when the next transfer ends [us], and the transfer."""
-        now, thing = self.next_end, self.first
+        now, thing = self.next_end, self.first()
         del self._ends[thing]
         self._look(now)
         return now, thing
 
     def follow(self, thing: int, length: float) -> tuple[float, int]:
         """Do as :meth:`pop`, and begin a transfer at that time."""
-        now, ended = self.next_end, self.first
+        now, ended = self.next_end, self.first()
         del self._ends[ended]
         self.begin(thing, length, now)
         return now, ended

@@ -48,6 +48,9 @@ def pace_of(run: StepsRun) -> Pace:
     down to :data:`_LEAST_BATCHES`. With b batches of standard deviation s half the interval is
     :math:`t_{b-1} s / \sqrt{b}`, t the quantile of Student's distribution.
 
+    Workers in step end a round one by one, and the run ends with the first: the mean is that of
+    whole rounds.
+
     Notes
     -----
     O(steps log(steps)). Where all batches together are short beside what steps remember of those
@@ -61,6 +64,9 @@ def pace_of(run: StepsRun) -> Pace:
     ends = sorted(time for times in run.ends for time in times if after < time <= end)
     mean = (run.end - run.start) / len(ends)
     rounds = len(ends) // run.workers
+    if run.is_synchronous and rounds:  # the last one is cut where its first worker ends
+        whole = rounds * run.workers
+        mean = (ends[whole - 1] - run.start) / whole
     size = run.workers * math.ceil(rounds / MAX_BATCHES)
     if len(ends) < 2 * run.workers:
         return Pace(mean, None)

@@ -30,9 +30,8 @@ class SharedProgress:
         #: When the next thing ends at the present speed [us]; inf when none is in progress.
         self.next_end = inf
 
-    @property
     def first(self) -> int:
-        """What ends next; there is something in progress."""
+        """Return what ends next; there is something in progress."""
         return self._heap[0][1]
 
     def begin(self, thing: int, length: float, now: float) -> None:

@@ -74,6 +74,13 @@ def test_batch_means_by_hand() -> None:
     assert pace.half_us == pytest.approx(4.302652729911275 * 1.0 / 3**0.5)  # t with 2 degrees
 
 
+def test_in_step_a_round_that_is_cut_does_not_count() -> None:
+    """Rounds end at 12 and 24 us, the run with the first worker's third step at 31 us."""
+    run = replace(ended(2, 0.0, (10.0, 21.0, 31.0), (12.0, 24.0)), is_synchronous=True)
+    assert pace_of(run).mean_us == 6.0
+    assert pace_of(replace(run, is_synchronous=False)).mean_us == 31 / 5
+
+
 @pytest.mark.parametrize(
     ("rounds", "size"), [(2, 1), (20, 1), (21, 2), (40, 2), (41, 3), (950, 48)]
 )
