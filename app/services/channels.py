@@ -13,18 +13,20 @@ def is_fixed(name: str, channel: ChannelBody) -> bool:
 
 
 def scaling_notes(graph: Graph, cluster: ClusterBody, *, speed: bool = False) -> Iterator[str]:
-    """Say what another cluster changes, where the graph uses more than the network.
+    """Say what another cluster changes, where the graph uses more than the network, or links.
 
     The cluster's workers are those of the network and of every channel without workers of its own.
     Groups with workers of their own, as those of tensor parallelism, stay as they are, and with
-    ``speed`` so do bandwidth and start-up of all channels but the network. Bytes, which are those
-    of whole tensors, and compute never change: each worker has a batch of its own.
+    ``speed`` so do bandwidth and start-up of all channels but the network. Links, bytes, which are
+    those of whole tensors, and compute never change: each worker has a batch of its own.
     """
     networks = cluster.networks()
     names = {graph.ops[i].channel: None for i in graph.collectives}
     used = [
         name for name in (names if graph.free else chain_of(graph).channels) if name in networks
     ]
+    if any(networks[name][1].path for name in used):
+        yield "Links keep their capacities."
     if set(used) <= {NETWORK}:
         return
     others = [name for name in used if name != NETWORK]

@@ -86,13 +86,20 @@ def _iteration(
 
 
 def _why_not_fixed(graph: Graph, request: PredictionRequest) -> str | None:
-    """Say what keeps compute from taking the time that OSF's recursion has for it."""
+    """Say what keeps compute or launches from taking the time that OSF's recursion has."""
     slowdown = request.cluster.compute_slowdown
     needs = "compute that communication does not slow down"
     if slowdown > 1 and leaves_slowdown(graph):
         return f"{needs}; compute_slowdown is {slowdown:g}."
     if stating := stating_ops(graph):
         return f"{needs}; op {brief(stating[0].id)!r} states a slowdown."
+    always = "launches that always take as long"
+    networks = request.cluster.networks()
+    for _, channel in (networks[name] for name in chain_of(graph).channels if name in networks):
+        if channel.path:
+            return f"{always}; they cross the link {brief(channel.path[0])!r}, which may slow them."
+        if channel.launch_slowdown > 1:
+            return f"{always}; launch_slowdown is {channel.launch_slowdown:g}."
     return None
 
 

@@ -8,9 +8,11 @@ import pytest
 from app.errors import InvalidRequest
 from app.reading.requests import problem_of, read_body, read_parsed
 from app.schemas.plans import PlanRequest
+from app.schemas.predictions import PredictionRequest
 from app.schemas.simulations import SimulationRequest
 from app.schemas.solver_objects import cluster_json
 from app.services.plans import solve
+from app.services.predictions import answer_of
 from app.services.simulations import run
 from solver.costs import Cluster
 from solver.explanation.sensitivity import BANDWIDTH_DOUBLE, BANDWIDTH_FREE
@@ -62,6 +64,35 @@ def test_a_plan_warns_of_links() -> None:
     (warning,) = answer.warnings
     assert (warning.pointer, warning.code) == ("/cluster/links", "links_shared")
     assert answer.ideal_us is None
+
+
+@pytest.mark.parametrize(
+    ("given", "why", "notes"),
+    [
+        (
+            {"path": ["up"], "links": {"up": {"capacity_gbps": 4}}},
+            "they cross the link 'up', which may slow them.",
+            ["Links keep their capacities."],
+        ),
+        ({"launch_slowdown": 2}, "launch_slowdown is 2.", []),
+    ],
+)
+def test_a_prediction_says_why_osf_is_not_given(given: Json, why: str, notes: list[str]) -> None:
+    body: Json = {
+        "graph": {
+            "ops": [
+                {"id": "c", "kind": "compute", "duration_us": 100},
+                {"id": "g", "kind": "all_reduce", "bytes": 1_000_000, "after": ["c"]},
+            ]
+        },
+        "cluster": {"workers": 4, "bandwidth_gbps": 8, **given},
+        "workers": [2, 4],
+    }
+    problem = problem_of(read_body(json.dumps(body).encode(), PredictionRequest))
+    answer = answer_of(problem.graph, problem.request)
+    assert {row.osf for row in answer.rows} == {None}
+    assert answer.why_no_osf == f"OSF needs launches that always take as long; {why}"
+    assert answer.notes == notes
 
 
 def test_without_links_a_cluster_is_written_as_before() -> None:
