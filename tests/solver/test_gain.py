@@ -93,6 +93,20 @@ def test_sentences_say_each_verdict_once():
     assert gain_sentence([free, over]) == (
         "40.0 % less than DDP: worth it. It saves at least 20.0 % where the costs are off as well."
     )
+    better = gain_over(
+        "ddp_tuned", 70.0, 60.0, 0.0, doubted(0.1), barrier=False, bucket_cap_mb=2
+    )
+    assert gain_sentence([over, tuned, free, better]) == (
+        "30.0 % less than DDP: worth it. It saves at least 20.0 % where the costs are off as well. "
+        "As long as DDP tuned (bucket_cap_mb 5): nothing to gain under PyTorch's barrier; "
+        "without a barrier 14.3 % less than DDP tuned (bucket_cap_mb 2): worth it."
+    )
+    assert gain_sentence([better, tuned]) == (  # worth it where it is first: nothing is hidden
+        "14.3 % less than DDP tuned (bucket_cap_mb 2): worth it. "
+        "It saves at least 10.0 % where the costs are off as well."
+    )
+    worse = gain_over("ddp_tuned", 70.0, 70.0, 0.0, headroom_high=0.0, barrier=False)
+    assert "under" not in gain_sentence([tuned, worse])
     assert share_said(gain_over("recorded", 100.0, 110.0, 0.0)) == (
         "10.0 % more than what was recorded"
     )

@@ -123,7 +123,9 @@ def test_by_hand():
     assert "export" in barred.runtime
     assert free.runtime == "PyTorch: interlace_client.torch.PlannedDDP"
     assert found.sentence == (
-        "As long as DDP, as long as DDP tuned: nothing to gain. No schedule is faster, proven."
+        "As long as DDP, as long as DDP tuned: nothing to gain under PyTorch's barrier; without a "
+        "barrier 25.4 % less than DDP, 25.4 % less than DDP tuned: worth it. "
+        "Under PyTorch's barrier: No schedule is faster, proven."
     )
 
 
@@ -202,7 +204,8 @@ def test_both_gains_of_the_demo_are_gains():
     assert (tuned.bucket_cap_mb, tuned.verdict) == (2, "nothing")
     assert found.sentence == (
         "5.4 % less than DDP: worth it. It saves at least 3.3 % where the costs are off as well. "
-        "As long as DDP tuned (bucket_cap_mb 2): nothing to gain."
+        "As long as DDP tuned (bucket_cap_mb 2): nothing to gain under PyTorch's barrier; "
+        "without a barrier 1.1 % less than DDP tuned (bucket_cap_mb 2): worth it."
     )
 
 
