@@ -93,9 +93,7 @@ def test_sentences_say_each_verdict_once():
     assert gain_sentence([free, over]) == (
         "40.0 % less than DDP: worth it. It saves at least 20.0 % where the costs are off as well."
     )
-    better = gain_over(
-        "ddp_tuned", 70.0, 60.0, 0.0, doubted(0.1), barrier=False, bucket_cap_mb=2
-    )
+    better = gain_over("ddp_tuned", 70.0, 60.0, 0.0, doubted(0.1), barrier=False, bucket_cap_mb=2)
     assert gain_sentence([over, tuned, free, better]) == (
         "30.0 % less than DDP: worth it. It saves at least 20.0 % where the costs are off as well. "
         "As long as DDP tuned (bucket_cap_mb 5): nothing to gain under PyTorch's barrier; "

@@ -1,10 +1,11 @@
 """A parameter server and workers in one process, and two processes over loopback."""
 
 import json
+import socket
 import subprocess
 import sys
 from pathlib import Path
-from threading import Thread
+from threading import Event, Thread
 
 import pytest
 
@@ -20,6 +21,7 @@ from interlace_client.torch.parameter_server import (
     StepRecorder,
     TrainingServer,
 )
+from interlace_client.torch.parameter_server.server import absent_said
 from interlace_client.torch.parameter_server.shards import shards_of
 from solver.parameter_server.steps import build_step
 
@@ -225,6 +227,114 @@ def test_recorded_steps_are_steps_that_the_product_reads():
         # a module computes after its own parameters have come
         after = {op.id: op.after for op in step.ops}
         assert {"pull:0.weight", "pull:0.bias"} <= set(after["compute:(wait 1)"])
+
+
+def test_a_worker_waits_for_a_server_that_starts_later(monkeypatch):
+    probe = socket.create_server(("127.0.0.1", 0))
+    address = probe.getsockname()
+    probe.close()
+    was_refused, connect = Event(), socket.create_connection
+
+    def seen(*arguments):
+        try:
+            return connect(*arguments)
+        except OSError:
+            was_refused.set()
+            raise
+
+    monkeypatch.setattr(socket, "create_connection", seen)
+    model, made = network(), []
+    worker = Thread(target=lambda: made.append(ServedModel(model, [address])), daemon=True)
+    worker.start()
+    was_refused.wait()
+    server = TrainingServer(network().named_parameters(), sgd, workers=1, address=address)
+    threads, failures = started([server])
+    worker.join()
+    train(made[0], model, 0, 2)
+    made[0].close()
+    threads[0].join()
+    assert not failures
+
+
+def test_who_does_not_answer_in_time_is_named():
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        host, port = silent.getsockname()
+        with pytest.raises(ServingFailed, match=rf"What listens at {host}:{port} has not answered"):
+            ServedModel(network(), [(host, port)], timeout_s=0.01)
+    probe = socket.create_server(("127.0.0.1", 0))
+    address = probe.getsockname()
+    probe.close()
+    with pytest.raises(ServingFailed, match=rf"No server at 127.0.0.1:{address[1]} in .* s: "):
+        ServedModel(network(), [address], timeout_s=0.01)
+
+
+class OneComes:
+    """A listener whose time is over once a first worker was accepted and has been greeted."""
+
+    def __init__(self, listener, greeted):
+        self._listener, self._greeted, self._accepted = listener, greeted, 0
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self._listener.close()
+
+    def settimeout(self, timeout_s):
+        assert 0 < timeout_s <= 60
+
+    def accept(self):
+        self._accepted += 1
+        if self._accepted == 1:
+            return self._listener.accept()
+        self._greeted.wait()
+        raise TimeoutError
+
+
+@pytest.mark.parametrize("needed", [None, 2])
+def test_a_server_names_the_worker_that_did_not_come(needed):
+    server = TrainingServer(network().named_parameters(), sgd, workers=2, needed=needed)
+    address, greeted, failures = server.address, Event(), []
+    server._listener = OneComes(server._listener, greeted)
+
+    def serve():
+        try:
+            server.serve(60)
+        except ServingFailed as error:
+            failures.append(str(error))
+
+    thread = Thread(target=serve, daemon=True)
+    thread.start()
+    model = network()
+    served = ServedModel(model, [address], rank=0)
+    greeted.set()
+    thread.join()
+    assert failures == ["Worker 1 of 2 did not come in 60 s."]
+    with pytest.raises(ServingFailed, match=r"Worker 1 of 2 did not come in 60 s"):
+        train(served, model, 0, 1)
+    served.close()
+
+
+def test_a_server_that_nobody_finds_gives_up():
+    server = TrainingServer(network().named_parameters(), sgd, workers=2)
+    with pytest.raises(
+        ServingFailed, match=r"2 of 2 workers did not come in 0.01 s; there came: n"
+    ):
+        server.serve(0.01)
+
+
+@pytest.mark.parametrize(
+    ("came", "said"),
+    [
+        ([], "3 of 3 workers did not come in 2 s; there came: nobody."),
+        ([("a:1", 1)], "Workers 0, 2 of 3 did not come in 2 s."),
+        ([("a:1", 1), ("b:2", 0)], "Worker 2 of 3 did not come in 2 s."),
+        ([("a:1", None), ("b:2", 0)], "1 of 3 workers did not come in 2 s; there came: a:1, b:2."),
+        ([("a:1", 0), ("b:2", 0)], "1 of 3 workers did not come in 2 s; there came: a:1, b:2."),
+    ],
+)
+def test_who_did_not_come(came, said):
+    assert absent_said(3, came, 2.0) == said
 
 
 WORKER = """

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import socket
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from threading import Lock, Thread
 
 from torch import nn
@@ -26,6 +27,31 @@ from interlace_client.torch.parameter_server.frames import (
 )
 from interlace_client.torch.parameter_server.shards import shards_of
 from interlace_client.torch.parameter_server.tensors import OptimizerOf, ServedTensor
+
+#: A wait of nought would not block at all; how long those who came may take to be told [s].
+_LEAST_WAIT_S, _TELL_S = 0.001, 5.0
+
+
+def absent_said(workers: int, came: Sequence[tuple[str, int | None]], waited_s: float) -> str:
+    """Say which of so many workers have not come: by rank where those who came say theirs.
+
+    Parameters
+    ----------
+    workers
+        How many there should be.
+    came
+        Where each is that came, and its rank; None where it does not say.
+    waited_s
+        How long they were waited for [s].
+    """
+    ranks = {rank for _, rank in came}
+    absent = [rank for rank in range(workers) if rank not in ranks]
+    if came and len(absent) == workers - len(came):
+        named = f"{'Worker' if len(absent) == 1 else 'Workers'} {', '.join(map(str, absent))}"
+        return f"{named} of {workers} did not come in {waited_s:g} s."
+    count = workers - len(came)
+    told = ", ".join(where for where, _ in came) or "nobody"
+    return f"{count} of {workers} workers did not come in {waited_s:g} s; there came: {told}."
 
 
 class TrainingServer:
@@ -90,6 +116,7 @@ class TrainingServer:
         #: What became of workers that did not say that they leave.
         self.lost: list[str] = []
         self._failure: str | None = None
+        self._came: dict[socket.socket, tuple[str, int | None]] = {}  # where from, and its rank
         self._listener = socket.create_server(address, backlog=workers)
 
     @property
@@ -103,21 +130,36 @@ class TrainingServer:
         """How many gradients came too late."""
         return sum(tensor.dropped for tensor in self._tensors)
 
-    def serve(self) -> None:
+    def serve(self, timeout_s: float | None = None) -> None:
         """Wait for all workers, and serve them until the last has left.
 
         A worker that is lost is noted in :attr:`lost`, and the others go on while enough are left.
 
+        Parameters
+        ----------
+        timeout_s
+            How long it waits until all workers have come [s]; None: for ever.
+
         Raises
         ------
         ServingFailed
-            When a worker waits for an update that can never be made, or all workers are lost.
+            When a worker waits for an update that can never be made, all workers are lost, or one
+            has not come in time: those that have are told, and who is missing is named, by its rank
+            where all say theirs.
         """
-        threads = []
+        until = None if timeout_s is None else time.monotonic() + timeout_s
+        threads: list[Thread] = []
         with self._listener:
             for _ in range(self._workers):
-                connection, _ = self._listener.accept()
+                if until is not None:
+                    self._listener.settimeout(max(until - time.monotonic(), _LEAST_WAIT_S))
+                try:
+                    connection, (host, port, *_) = self._listener.accept()
+                except TimeoutError as error:
+                    raise self._give_up(threads, timeout_s or 0.0) from error
                 connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                with self._lock:
+                    self._came[connection] = (f"{host}:{port}", None)
                 threads.append(Thread(target=self._serve, args=[connection], daemon=True))
                 threads[-1].start()
         for thread in threads:
@@ -127,6 +169,21 @@ class TrainingServer:
         if self._failure:
             raise ServingFailed(self._failure)
 
+    def _give_up(self, threads: Iterable[Thread], waited_s: float) -> ServingFailed:
+        """Tell those who have come that others have not, and return that."""
+        with self._lock:
+            came = dict(self._came)
+        self._failure = absent_said(self._workers, list(came.values()), waited_s)
+        for tensor in self._tensors:
+            tensor.fail(self._failure)
+        for connection in came:
+            with suppress(OSError):  # it has left already
+                connection.shutdown(socket.SHUT_RD)
+        until = time.monotonic() + _TELL_S
+        for thread in threads:
+            thread.join(max(until - time.monotonic(), 0.0))
+        return ServingFailed(self._failure)
+
     def _serve(self, connection: socket.socket) -> None:
         """Serve one worker."""
         sender = FrameSender(connection, self._window)
@@ -135,14 +192,18 @@ class TrainingServer:
             self._answer(connection, sender)
         except OSError as error:  # a failure to serve is one, too
             self.lost.append(f"A worker is lost: {error}")
-            sender.put_json(ERROR, str(error))
+            sender.put_json(ERROR, self._failure or str(error))
         self._leave()
         sender.close()
         connection.close()
 
     def _greet(self, connection: socket.socket, sender: FrameSender) -> None:
         """See that both sides have the same tensors."""
-        theirs = read_json(connection, read_frame(connection))
+        hello = read_json(connection, read_frame(connection))
+        theirs = hello["tensors"]
+        with self._lock:
+            where, _ = self._came[connection]
+            self._came[connection] = where, hello["rank"]
         ours = [[tensor.name, tensor.size] for tensor in self._tensors]
         if theirs != ours:
             unlike = [a for a in ours if a not in theirs] + [b for b in theirs if b not in ours]

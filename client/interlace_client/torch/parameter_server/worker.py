@@ -5,17 +5,17 @@ from __future__ import annotations
 import socket
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from threading import Condition, Thread
 from typing import Any
 
 import torch
 from torch import nn
 
+from interlace_client.torch.parameter_server.connecting import connect, greet
 from interlace_client.torch.parameter_server.frames import (
     BYE,
     DONE,
-    HELLO,
     PART,
     PULL,
     Frame,
@@ -24,7 +24,6 @@ from interlace_client.torch.parameter_server.frames import (
     bytes_of,
     read_frame,
     read_into,
-    read_json,
 )
 from interlace_client.torch.parameter_server.recorder import StepEvents, StepRecorder
 from interlace_client.torch.parameter_server.shards import shards_of
@@ -48,11 +47,15 @@ class ServedModel:
     waits_for_all
         Whether the step begins with all parameters, for models that use parameters outside of the
         forward pass of the module that has them.
+    rank
+        Which worker this is, from 0, so that a server that waits for it can name it.
+    timeout_s
+        How long it asks for servers that do not answer yet, all of them together [s].
 
     Raises
     ------
     ServingFailed
-        When a server has other tensors, or refuses the worker.
+        When a server has other tensors, refuses the worker, or has not answered in time.
     """
 
     def __init__(
@@ -62,6 +65,8 @@ class ServedModel:
         *,
         window_bytes: int | None = None,
         waits_for_all: bool = False,
+        rank: int | None = None,
+        timeout_s: float = 60.0,
     ) -> None:
         named = [(name, p) for name, p in model.named_parameters() if p.requires_grad]
         self._parameters = [parameter for _, parameter in named]
@@ -81,19 +86,26 @@ class ServedModel:
         self._places = [owners[:i].count(owner) for i, owner in enumerate(owners)]
         self._connections, self._senders, self._readers = [], [], []
         self._is_synchronous = False
-        for server, address in enumerate(addresses):
-            own = [i for i, owner in enumerate(owners) if owner == server]
-            connection = socket.create_connection(address)
-            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            sender = FrameSender(connection, window_bytes)
-            sender.put_json(HELLO, [[named[i][0], self._sizes[i]] for i in own])
-            said = read_json(connection, read_frame(connection))
-            self._is_synchronous = bool(said["is_synchronous"])
-            reader = Thread(target=self._read, args=[connection, server, own], daemon=True)
-            reader.start()
-            self._connections.append(connection)
-            self._senders.append(sender)
-            self._readers.append(reader)
+        until = time.monotonic() + timeout_s
+        try:
+            for server, address in enumerate(addresses):
+                own = [i for i, owner in enumerate(owners) if owner == server]
+                connection = connect(address, until)
+                self._connections.append(connection)
+                sender = FrameSender(connection, window_bytes)
+                hello = {"tensors": [[named[i][0], self._sizes[i]] for i in own], "rank": rank}
+                said = greet(connection, sender, hello, until)
+                self._is_synchronous = bool(said["is_synchronous"])
+                reader = Thread(target=self._read, args=[connection, server, own], daemon=True)
+                reader.start()
+                self._senders.append(sender)
+                self._readers.append(reader)
+        except BaseException:
+            for connection in self._connections:  # the servers that answered go on without it
+                with suppress(OSError):
+                    connection.shutdown(socket.SHUT_RDWR)
+                connection.close()
+            raise
         self._hooks = [*self._module_hooks(model), *self._gradient_hooks()]
 
     @contextmanager
@@ -105,6 +117,7 @@ class ServedModel:
         ServingFailed
             When a server is lost or cannot go on.
         """
+        self._check()
         self._events = events = StepEvents(self._events.names, self._sizes)
         self._usable, self._pushed = set(), set()
         self._is_in_step = True
@@ -138,7 +151,8 @@ class ServedModel:
             sender.put(Frame(BYE))
             sender.close()
         for reader, connection in zip(self._readers, self._connections, strict=True):
-            connection.shutdown(socket.SHUT_RDWR)
+            with suppress(OSError):  # the server has gone before
+                connection.shutdown(socket.SHUT_RDWR)
             reader.join()
             connection.close()
 
@@ -191,8 +205,13 @@ class ServedModel:
     def _wait(self, condition: Any) -> None:
         with self._changed:
             self._changed.wait_for(lambda: condition() or self._failure)
-            if self._failure and not condition():
-                raise ServingFailed(str(self._failure)) from self._failure
+            if not condition():
+                self._check()
+
+    def _check(self) -> None:
+        """Raise what training has failed with."""
+        if self._failure:
+            raise ServingFailed(str(self._failure)) from self._failure
 
     def _read(self, connection: socket.socket, server: int, own: Sequence[int]) -> None:
         """Take what a server sends, until the connection ends."""
