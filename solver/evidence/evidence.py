@@ -54,7 +54,8 @@ class Evidence:
     unsound
         Why no gain is claimed, a sentence each: what is wrong with the recording.
     sentences
-        The same in words, as the command and the page show it; empty where nothing was measured.
+        The same in words, as the command and the page show it, with what is assumed of a
+        transport; empty where nothing was measured and nothing of the kind assumed.
     """
 
     recorded_us: float | None = None
@@ -121,6 +122,7 @@ def evidence_of(
         unsound,
         (
             *_sentences(recorded, simulated, fit, spread, trust, unsound),
+            *_transports(graph, network),
             *_kept(graph),
             *_late_said(graph.recorded if is_here else None),
         ),
@@ -200,12 +202,17 @@ def _assumed(
     stated = [channel for channel in bytes_on(graph) if channel not in fitted]
     if stated:
         yield f"How far the costs of {' and '.join(stated)} are off is not known."
-    said = dict(network.assumed)
-    for channel in filter(said.__contains__, bytes_on(graph)):
-        yield f"The costs of {channel} assume {said[channel]}."
+    yield from _transports(graph, network)
     for channel in scaled:
         yield f"The costs of {channel} were measured elsewhere, and are scaled as a ring's."
     yield from _kept(graph)
+
+
+def _transports(graph: Graph, network: Network) -> Iterator[str]:
+    """Say what the costs of channels assume of their transports."""
+    said = dict(network.assumed)
+    for channel in filter(said.__contains__, bytes_on(graph)):
+        yield f"The costs of {channel} assume {said[channel]}."
 
 
 def _kept(graph: Graph) -> Iterator[str]:

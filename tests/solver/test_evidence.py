@@ -117,6 +117,19 @@ def test_nothing_measured_is_said_to_be_assumed():
     )
 
 
+def test_what_costs_assume_of_a_transport_is_in_the_sentences():
+    graph = build("g", OPS)
+    stated = network_of(Cluster(8, 10, 50, negotiation_us_per_worker=5.0, line_rate_share=0.8))
+    said = (
+        "The costs of network assume 5 us of negotiation a worker and launch and 0.8 of the "
+        "bandwidth for the transport.",
+    )
+    found = evidence_of(graph, stated)
+    assert found.sentences == said
+    assert set(said) < set(found.assumed)
+    assert evidence_of(graph, network_of(Cluster(8, 10, 50))).sentences == ()
+
+
 def test_a_step_of_another_cluster_is_not_compared():
     table = ((1, 10.0), (10_000, 20.0))
     cluster = Cluster(8, algorithm="table", table=table, measured_workers=4, extrapolate=True)
