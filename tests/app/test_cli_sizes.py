@@ -46,6 +46,27 @@ def test_json_and_the_same_plot_again(tmp_path: Path, two: str, run: Run) -> Non
     assert plot.read_bytes() == first
 
 
+def test_all_sizes_are_bytes(tmp_path: Path, run: Run) -> None:
+    ops = [{"id": "b", "kind": "compute", "duration_us": 1}]
+    ops += [
+        {"id": f"g{size}", "kind": "all_reduce", "bytes": size, "after": ["b"]}
+        for size in (1_000, 2**20, 3 * 2**30)
+    ]
+    path = tmp_path / "mixed.json"
+    path.write_text(json.dumps({"name": "mixed", "ops": ops}))
+    done = run("sizes", str(path))
+    assert "3,221,225,472 B" in done.stdout
+    assert "iB" not in done.stdout
+
+
+def test_another_format_is_refused(tmp_path: Path, two: str, run: Run) -> None:
+    plot = tmp_path / "sizes.png"
+    done = run("sizes", two, "--svg", str(plot))
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "would hold SVG: name it .svg" in done.stderr
+    assert not plot.exists()
+
+
 def test_what_is_no_graph_is_refused(tmp_path: Path, run: Run) -> None:
     path = tmp_path / "no.json"
     path.write_text("{}")

@@ -42,6 +42,8 @@ def sizes(
     from solver.explanation.tensor_sizes import TensorSizes, tensor_sizes
 
     check_extra("--svg", "plots", is_taken=svg is not None)
+    if svg is not None and svg.suffix.lower() not in {"", ".svg"}:
+        raise typer.BadParameter(f"{svg} would hold SVG: name it .svg", param_hint="--svg")
     names, name, raw = contents(files)
     given = present(step=step, parameters=parameters, rank=rank, device=device)
     with explaining(names, given):

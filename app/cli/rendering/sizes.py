@@ -2,13 +2,18 @@
 
 from collections.abc import Sequence
 
-from app.cli.rendering.figures import counted, percent, size
+from app.cli.rendering.figures import counted, percent
 from app.cli.rendering.page import Line, page
 from app.cli.rendering.tables import table
 from solver.explanation.tensor_sizes import TensorSizes
 
 #: Sizes that tensors are counted up to [bytes].
 _UP_TO = (1_000, 10_000, 100_000, 1_000_000, 10_000_000, 100_000_000)
+
+
+def _bytes(count: int) -> str:
+    """Write a size as all of the table are: bytes."""
+    return f"{count:,} B"
 
 
 def render(name: str, found: Sequence[TensorSizes]) -> str:
@@ -22,7 +27,7 @@ def _each(found: TensorSizes) -> list[Line]:
     up_to.append(found.shares[-1])
     rows = [
         (
-            size(share.size),
+            _bytes(share.size),
             str(share.tensors),
             percent(share.tensors / found.tensors),
             percent(share.bytes / found.bytes),
@@ -31,7 +36,7 @@ def _each(found: TensorSizes) -> list[Line]:
     ]
     head = (
         f"{counted(found.tensors, 'tensor')} by {found.kind} on {found.channel}: "
-        f"{size(least)} to {size(most)}, the median {size(found.median_bytes)}, "
-        f"{size(found.bytes)} in all"
+        f"{_bytes(least)} to {_bytes(most)}, the median {_bytes(found.median_bytes)}, "
+        f"{_bytes(found.bytes)} in all"
     )
     return [head, table(("no larger than", "tensors", "of all", "of the bytes"), rows)]
