@@ -92,6 +92,17 @@ def test_a_machine_sizes_and_systems(tmp_path: Path, two: str, run: Run) -> None
     assert "needs --prices" in done.stderr
 
 
+def test_sizes_of_chunks_may_be_repeated(two: str, run: Run) -> None:
+    given = ["placements", two, "--workers", "4", "--bandwidth-gbps", "16", "--simulate", "ncc"]
+    given += ["--simulated-transfers", "1000", "--chunk-sizes", "1000000"]
+    one = run(*given)
+    assert "\nSizes of chunks, time of an exchange [ms]:\n" in one.stdout
+    assert "best with" not in one.stdout  # there is nothing that it is better than
+    more = run(*given, "--chunk-sizes", "500000,2000000", "--json")
+    asked = json.loads(more.stdout)["request"]["chunk_sizes"]
+    assert asked == [1_000_000, 500_000, 2_000_000]
+
+
 def test_a_trace_and_a_request(tmp_path: Path, two: str, run: Run) -> None:
     traced = run("placements", str(TRACE), "--json", "--simulate", "cs")
     assert (traced.returncode, traced.stderr) == (0, "")

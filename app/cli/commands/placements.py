@@ -107,7 +107,8 @@ def placements(
         ),
     ] = None,
     chunk_sizes: Annotated[
-        str | None, option("PlacementsRequest.chunk_sizes", metavar="N,...")
+        list[str] | None,
+        option("PlacementsRequest.chunk_sizes", note="may be repeated", metavar="N,..."),
     ] = None,
     systems: Annotated[str | None, option("PlacementsRequest.systems", metavar="NAME,...")] = None,
     server: ServerUrl = None,
@@ -147,7 +148,7 @@ def placements(
         racks=flags.fields(racks, "--racks"),
         prices=_prices(flags.fields(prices, "--prices"), oversubscriptions),
         machine=flags.fields(machine, "--machine"),
-        chunk_sizes=flags.numbers(chunk_sizes, "--chunk-sizes"),
+        chunk_sizes=flags.numbers(",".join(chunk_sizes) if chunk_sizes else None, "--chunk-sizes"),
         systems=None if systems is None else systems.split(","),
         jobs=[flags.named(text, "--job") for text in job or []],
     )

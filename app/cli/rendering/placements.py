@@ -148,7 +148,7 @@ def _sizes(answer: PlacementsAnswer) -> Iterator[Line]:
         [[size(row[0].chunk_bytes), *(_ms(p.exchange_us) for p in row)] for row in points],
     )
     for curve in curves:
-        if curve.best_chunk_bytes is not None:
+        if curve.best_chunk_bytes is not None and len(curve.points) > 1:
             yield f"{curve.placement}: best with chunks of {size(curve.best_chunk_bytes)}."
 
 
