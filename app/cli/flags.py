@@ -33,8 +33,11 @@ def policy(text: str, flag: str = "--baseline") -> str | Json:
     return {"policy": name} | {key: value_of(value) for key, _, value in pairs}
 
 
-def fields(text: str | None, flag: str) -> Json | None:
-    """Read KEY=VALUE,... as an object; a key may be a path, as in hub.cable_dollars=30."""
+def fields(text: str | None, flag: str, example: str = "") -> Json | None:
+    """Read KEY=VALUE,... as an object; a key may be a path, as in hub.cable_dollars=30.
+
+    ``example`` is what is said of a text that is none, such as ``preset=phub``.
+    """
     if text is None:
         return None
     found: Json = {}
@@ -42,7 +45,8 @@ def fields(text: str | None, flag: str) -> Json | None:
         key, equals, value = pair.partition("=")
         *path, last = key.split(".")
         if not equals or not all([*path, last]):
-            raise typer.BadParameter("use KEY=VALUE,KEY=VALUE", param_hint=flag)
+            such = f", such as {example}" if example else ""
+            raise typer.BadParameter(f"use KEY=VALUE,KEY=VALUE{such}", param_hint=flag)
         place = found
         for step in path:
             place = place.setdefault(step, {})

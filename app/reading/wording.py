@@ -48,6 +48,10 @@ _KEY = "[key]"
 _LONGEST = 60
 
 
+#: So many fields of an object are listed beside one that it does not have.
+_LISTED = 20
+
+
 _TENSORS = list(COLLECTIVES)  # a kind may be of a type that has no hash
 
 
@@ -103,11 +107,16 @@ def _meant(schema: dict[str, Any], location: Location) -> str:
     if last == _KEY:
         return meant(above[-1], rules_at(schema, location).get("enum", ()))
     own = _fields(rules_at(schema, above))
+    unit = str(last).rpartition("_")[2]
+    alike = [name for name in own if name.endswith(f"_{unit}")]
+    if len(above) > 1 and "_" in str(last) and len(alike) == 1:  # its own object, by the unit
+        return f" Did you mean {alike[0]}?"
     sections = {name: rules_at(schema, (name,)) for name in _fields(schema)}
     elsewhere = [f"{name}.{last}" for name, rules in sections.items() if last in _fields(rules)]
     if elsewhere and nearest(last, own) is None:
         return f" Did you mean {elsewhere[-1]}?"  # options stand behind beliefs
-    return meant(last, own)
+    known = f" There are: {', '.join(own)}." if above and 0 < len(own) <= _LISTED else ""
+    return meant(last, own) or known
 
 
 def _fields(rules: dict[str, Any]) -> tuple[str, ...]:
@@ -159,7 +168,8 @@ def _name(place: Location, raw: Any) -> str:
         if not place:
             return "The body"
         section, *steps = place
-        label = str(section).capitalize()
+        label = str(section)
+        label = label if "_" in label else label.capitalize()  # a word, or the name of a field
         if steps and isinstance(item := steps[0], int):
             label = f"Layer {item + 1}" if section == "layers" else f"{label} item {item}"
             steps = steps[1:]

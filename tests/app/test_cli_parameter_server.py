@@ -141,7 +141,7 @@ def test_files_are_written(run: Run, steps: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("flags", "code", "says"),
     [
-        (("two.json",), 1, "two.json /batch_size: Batch_size is missing"),
+        (("two.json",), 1, "two.json /batch_size: batch_size is missing"),
         (("steps.json", "--workers", "0"), 2, "--workers: "),
         (("steps.json", "--workers", "2,x"), 2, "use numbers with commas between them"),
         (("steps.json", "--servers", "2"), 2, "--servers: servers says how a graph"),

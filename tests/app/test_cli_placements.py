@@ -127,6 +127,17 @@ def test_a_trace_and_a_request(tmp_path: Path, two: str, run: Run) -> None:
         ([*MODEL, "--servers", "200000"], 2, "--servers: All servers have 200,000 cores"),
         ([*MODEL, "--job", "model_bytes=1"], 2, "--job: Jobs item 0: batch_time_us is missing."),
         ([*MODEL, "--simulate", "cs,nobody"], 2, "--simulate: Simulate item 1 must be one of"),
+        ([*MODEL, "--chunk-sizes", "0"], 2, "--chunk-sizes: chunk_sizes item 0 must be"),
+        (
+            [*MODEL, "--machine", "phub"],
+            2,
+            "Invalid --machine: use KEY=VALUE,KEY=VALUE, such as preset",
+        ),
+        (
+            [*MODEL, "--machine", "zzz=1"],
+            2,
+            "--machine: Machine: zzz is not a known field. There are: preset, startup_us, ",
+        ),
         ([*MODEL, "--racks", "racks"], 2, "Invalid --racks: use KEY=VALUE,KEY=VALUE"),
         (
             [*MODEL, "--racks", "racks=1,racks=2"],

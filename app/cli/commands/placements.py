@@ -147,7 +147,7 @@ def placements(
         simulated_transfers=simulated_transfers,
         racks=flags.fields(racks, "--racks"),
         prices=_prices(flags.fields(prices, "--prices"), oversubscriptions),
-        machine=flags.fields(machine, "--machine"),
+        machine=flags.fields(machine, "--machine", "preset=phub"),
         chunk_sizes=flags.numbers(",".join(chunk_sizes) if chunk_sizes else None, "--chunk-sizes"),
         systems=None if systems is None else systems.split(","),
         jobs=[flags.named(text, "--job") for text in job or []],
