@@ -10,6 +10,7 @@ import pytest
 
 import interlace
 from app.cli.files import GraphSource, read_plan
+from app.reading.requests import read_parsed
 from app.schemas.plans import PlanRequest
 from app.services.examples import A100_NODES, TWO_LAYERS
 from interlace.inputs import plain, read
@@ -143,6 +144,28 @@ def test_an_export_of_a_cluster_in_any_form() -> None:
 def test_what_is_no_graph(graph: Any, kind: type[Exception], said: str) -> None:
     with pytest.raises(kind, match=said.replace("?", r"\?")):
         interlace.plan(graph, CLUSTER)
+
+
+@pytest.mark.parametrize(
+    ("kind", "cluster", "said"),
+    [
+        ("send_recv", {"bandwidth_gbps": 10}, "'s' is a send_recv without a channel of its own"),
+        ("all_reduce", {"bandwidth_gbps": 10}, "Cluster: workers is missing."),
+        (
+            "all_reduce",
+            {"workers": 2, "bandwidth_gbps": 10, "links": {"nic0": {"bandwidth_gbps": 10}}},
+            "bandwidth_gbps is not a known field. Did you mean capacity_gbps?",
+        ),
+    ],
+)
+def test_what_to_do_is_said(kind: str, cluster: dict[str, Any], said: str) -> None:
+    ops = [
+        {"id": "b", "kind": "compute", "duration_us": 1},
+        {"id": "s", "kind": kind, "bytes": 5, "after": ["b"]},
+    ]
+    with pytest.raises(interlace.InvalidRequest) as refused:
+        read_parsed({"graph": {"ops": ops}, "cluster": cluster}, PlanRequest)
+    assert any(said in fault.detail for fault in refused.value.faults)
 
 
 @pytest.mark.parametrize(

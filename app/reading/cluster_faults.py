@@ -10,7 +10,7 @@ from solver.codes import FaultCode
 from solver.costs import ChannelCost, Cluster, cost_of
 from solver.costs.checks import path_faults
 from solver.errors import Fault, InterlaceError
-from solver.graph import ALL_REDUCE, COMPUTE, NETWORK, Op, first_of
+from solver.graph import ALL_REDUCE, COMPUTE, NETWORK, SEND_RECV, Op, first_of
 from solver.limits import MAX_FAULTS_SOUGHT
 from solver.wording import some_of
 
@@ -113,13 +113,25 @@ def lane_faults(ops: Sequence[Op], body: ClusterBody) -> list[Fault]:
         faults.append(Fault(f"/graph/ops/{i}/channel", FaultCode.UNKNOWN_CHANNEL, detail))
     used = lanes or {ChannelCost(NETWORK, ALL_REDUCE): None}
     if body.lacks_workers(lane.channel for lane in used):
-        faults.append(WORKERS_MISSING)
+        faults.append(_workers_missing(ops))
     cluster, places = body.to_cluster(), body.networks()
     costed = {NETWORK: cluster, **dict(cluster.channels)}
     for lane in used:
         place, channel = places[lane.channel]
         faults += _cost_faults(lane, costed[lane.channel], place, channel)
     return faults
+
+
+def _workers_missing(ops: Sequence[Op]) -> Fault:
+    """Say that workers are missing; where a send_recv names no channel, what may be forgotten."""
+    sent = next((op for op in ops if op.kind == SEND_RECV and op.channel == NETWORK), None)
+    if sent is None:
+        return WORKERS_MISSING
+    detail = (
+        f"Cluster: workers is missing, and tensor {brief(sent.id)!r} is a {SEND_RECV} without a "
+        "channel of its own: give it one of cluster.channels, or give workers."
+    )
+    return Fault(WORKERS_MISSING.pointer, WORKERS_MISSING.code, detail)
 
 
 def _idle(under: str, field: str, beside: str) -> Fault:
