@@ -34,12 +34,12 @@ class Sensitivity:
     ----------
     name
         ``bandwidth_double``, ``bandwidth_free`` (launches take their least time; both on all
-        channels), ``channel_double`` (twice the bandwidth of one channel of several),
-        ``startup_half``, ``startup_free`` (steps included), ``compute_half`` (all compute ops take
-        half their time), ``tensor_free`` (one collective is gone) or ``op_half`` (one compute op
-        takes half its time). Of a program, run again as it is: ``compute_faster``,
-        ``bandwidth_faster``, ``channel_faster`` and ``startup_lower`` (by a tenth each),
-        ``startup_free`` and ``copies_free``.
+        channels and links), ``channel_double`` (twice the bandwidth of one channel of several;
+        links, which others may cross, keep theirs), ``startup_half``, ``startup_free`` (steps
+        included), ``compute_half`` (all compute ops take half their time), ``tensor_free`` (one
+        collective is gone) or ``op_half`` (one compute op takes half its time). Of a program, run
+        again as it is: ``compute_faster``, ``bandwidth_faster``, ``channel_faster`` and
+        ``startup_lower`` (by a tenth each), ``startup_free`` and ``copies_free``.
     op
         Id of the one op, None otherwise.
     channel

@@ -10,6 +10,8 @@ import pytest
 
 from solver.costs import Cluster, network_of
 from solver.errors import InvalidCluster
+from solver.explanation.explain import explain
+from solver.explanation.sensitivity import sensitivities
 from solver.graph import ALL_REDUCE, COMPUTE, SEND_RECV, Graph, Op, build
 from solver.planning.check import check
 from solver.planning.plan import plan
@@ -221,3 +223,21 @@ def test_odd_links_are_refused(cluster: Cluster, pointer: str, code: str) -> Non
     with pytest.raises(InvalidCluster) as error:
         network_of(cluster)
     assert [(f.pointer, f.code) for f in error.value.faults] == [(pointer, code)]
+
+
+def test_twice_the_bandwidth_of_one_channel_leaves_its_links():
+    # 100 bytes of each of two channels cross a link of a byte a us: 200 us, 100 if it is doubled
+    ops = [Op("c", COMPUTE, 1.0)]
+    ops += [Op(f"s{i}", SEND_RECV, None, 100, ("c",), channel=f"dp{i}") for i in range(2)]
+    graph = build("two", ops)
+    lanes = {f"dp{i}": Cluster(2, UNIT, 0, path=("nic0",)) for i in (0, 1)}
+    network = network_of(
+        Cluster(2, UNIT, 0, channels=tuple(lanes.items()), links=(("nic0", UNIT),))
+    )
+    timeline = simulate(graph, network, WFBP)
+    found = sensitivities(
+        graph, network, lambda _: WFBP, timeline, explain(graph, network, timeline)
+    )
+    gains = {(each.name, each.channel): each.gain_us for each in found}
+    assert gains["bandwidth_double", None] == pytest.approx(100)
+    assert (gains["channel_double", "dp0"], gains["channel_double", "dp1"]) == (0, 0)

@@ -42,6 +42,18 @@ const CHANGES = {
   copies_free: () => "free copies",
 };
 
+/**
+ * Whether a change of bandwidth is one of links, too; empty where the cluster has none.
+ *
+ * @param {string} name
+ * @param {number} links
+ */
+function linksSaid(name, links) {
+  if (!links) return "";
+  if (name === "bandwidth_double") return ", of links too";
+  return name === "channel_double" ? ", its links as they are" : "";
+}
+
 /** What a plan gains over what you run, under one barrier; its verdict says how it looks. */
 function gain(each) {
   const { verdict, why, barrier, runtime } = each;
@@ -221,6 +233,7 @@ export function comparison(host, body, more = []) {
  * @param {Iteration} body
  */
 export function helps(host, body) {
+  const links = Object.keys(body.request?.cluster?.links ?? {}).length;
   const found = [...(body.sensitivities ?? [])].sort((a, b) => b.gain_us - a.gain_us);
   if (!found.length)
     return fill(
@@ -229,7 +242,7 @@ export function helps(host, body) {
       el("p", { class: "faint" }, body.sensitivities ? "Nothing was tried." : "It was not explained."),
     );
   const given = found.map((each) => ({
-    name: CHANGES[each.name]?.(each) ?? each.name,
+    name: `${CHANGES[each.name]?.(each) ?? each.name}${linksSaid(each.name, links)}`,
     value: each.gain_us,
     text: each.gain_us
       ? `${time(each.gain_us)} less (${percent(each.gain_us / body.iteration_time_us)})`
