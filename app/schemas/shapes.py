@@ -225,7 +225,10 @@ class ShapeRow(AnswerModel):
     predicted_us: Annotated[
         float | None, Field(description="With what measured steps tell besides [us].")
     ]
-    low_us: Annotated[float | None, Field(description="Nine of ten steps are between [us].")]
+    low_us: Annotated[
+        float | None,
+        Field(description="Nine of ten steps are between [us]; null where rows are too few."),
+    ]
     high_us: float | None
     outside: Annotated[list[str], Field(description="What no measured step is near.")]
     memory_bytes: Annotated[float, Field(description="Of the fullest rank, at its peak.")]

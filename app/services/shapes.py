@@ -17,7 +17,7 @@ from solver.codes import FaultCode
 from solver.errors import Fault, InterlaceError
 from solver.shapes.fit.figures import assumed_figures
 from solver.shapes.fit.rows import MeasuredShape, faults_of_rows
-from solver.shapes.fit.shape_fit import PredictedStep, ShapeFit, fit_steps
+from solver.shapes.fit.shape_fit import FEW_ROWS, PredictedStep, ShapeFit, fit_steps
 from solver.shapes.hardware import (
     ACCELERATORS,
     Accelerator,
@@ -86,7 +86,7 @@ def answer_of(request: ShapeRequest) -> ShapeAnswer:
         figures=list(fit.figures if fit else assumed_figures(known, stated)),
         rows=len(rows),
         rows_error=fit.error if fit else None,
-        notes=list(_notes(ranking, fit)),
+        notes=list(_notes(ranking, fit, stated)),
         version=VERSION,
     )
 
@@ -184,8 +184,33 @@ def _row(
     )
 
 
-def _notes(ranking: ShapeRanking, fit: ShapeFit | None) -> Iterator[str]:
+def _notes(ranking: ShapeRanking, fit: ShapeFit | None, stated: frozenset[str]) -> Iterator[str]:
     """Yield what was assumed, and what the proof is of."""
+    yield from _proof(ranking)
+    if fit is None:
+        yield (
+            "No measured step was given: figures of the machine are stated or assumed, and times "
+            "may be far off. Ten rows are useful, a hundred good."
+        )
+    else:
+        open_figures = [figure.name for figure in fit.figures if not figure.is_determined]
+        if open_figures:
+            yield f"Not determined by the rows: {', '.join(open_figures)}."
+        if stated:
+            yield f"Stated figures give way to the rows: {', '.join(sorted(stated))}."
+        if fit.rows < FEW_ROWS:
+            yield (
+                "Intervals from so few rows are rough, though widened by errors of rows left out."
+            )
+        yield "The proof is of the simulated time, not of what the rows add to it."
+    yield (
+        f"Shapes may use {MEMORY_SHARE:.0%} of the memory; the allocator's fragments are not "
+        "counted."
+    )
+
+
+def _proof(ranking: ShapeRanking) -> Iterator[str]:
+    """Yield what is proven of the shapes, and which are not known."""
     if ranking.least_memory_bytes is None:
         yield (
             "No combination of the choices divides the model, uses all GPUs and keeps the batch."
@@ -211,17 +236,3 @@ def _notes(ranking: ShapeRanking, fit: ShapeFit | None) -> Iterator[str]:
             f"{ranking.cut:,} shapes were not simulated, as too much work: they may belong among "
             "the others given."
         )
-    if fit is None:
-        yield (
-            "No measured step was given: figures of the machine are stated or assumed, and times "
-            "may be far off. Ten rows are useful, a hundred good."
-        )
-    else:
-        open_figures = [figure.name for figure in fit.figures if not figure.is_determined]
-        if open_figures:
-            yield f"Not determined by the rows: {', '.join(open_figures)}."
-        yield "The proof is of the simulated time, not of what the rows add to it."
-    yield (
-        f"Shapes may use {MEMORY_SHARE:.0%} of the memory; the allocator's fragments are not "
-        "counted."
-    )

@@ -90,6 +90,9 @@ def test_measured_steps_give_intervals(tmp_path: Path, run: Run) -> None:
     assert "predicted ms (90 %)" in done.stdout
     assert "fitted to 3 measured steps" in done.stdout
     assert "Not determined by the rows: " in done.stdout
+    assert "Intervals from so few rows are rough" in done.stdout
+    stated = run("shape", *FLAGS, "--rows", str(rows), "--set", "efficiencies.matmul=0.6")
+    assert "Stated figures give way to the rows: matmul." in " ".join(stated.stdout.split())
 
 
 def test_a_request_from_a_file_with_a_field_set(tmp_path: Path, run: Run) -> None:
