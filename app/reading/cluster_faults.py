@@ -115,7 +115,7 @@ def lane_faults(ops: Sequence[Op], body: ClusterBody) -> list[Fault]:
     if body.lacks_workers(lane.channel for lane in used):
         faults.append(WORKERS_MISSING)
     cluster, places = body.to_cluster(), body.networks()
-    costed = {NETWORK: cluster, **dict(cluster.channels)}
+    costed = {**dict(cluster.channels), NETWORK: cluster}
     for lane in used:
         place, channel = places[lane.channel]
         faults += _cost_faults(lane, costed[lane.channel], place, channel)

@@ -170,7 +170,13 @@ KEEPS_NOTHING = {
     "/v1/shapes",
 }
 #: How the changes are called that a route makes; of all others as they are begun: made.
-CHANGES = {"cancel": "cancel", "steps": "report", "plans": "take over", "end": "end"}
+CHANGES = {
+    "cancel": "cancel",
+    "steps": "report",
+    "trials": "report trial",
+    "plans": "take over",
+    "end": "end",
+}
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,9 @@ import { names, titled } from "../service/names.js";
 /** @typedef {[id: string, name: string, isMeasured: boolean]} StoredModel */
 
 const NETWORK = "network";
+
+/** What a channel shares with others, which another cost leaves as it is. */
+const SHARED = ["shares", "path", "priority", "launch_slowdown"];
 const TOLD = "told";
 
 /** What is said of a network where nobody knows. */
@@ -119,10 +122,10 @@ function channelFields(name, isAlone, own, size, models) {
     const base = workers && numberIn(workers) !== null ? { workers: numberIn(workers) } : {};
     const chosen = cost.control.value;
     if (chosen === TOLD) return { ...without(own, "workers"), ...base };
-    const shares = own?.shares ? { shares: own.shares } : {};
+    const shared = Object.fromEntries(SHARED.filter((key) => own?.[key]).map((key) => [key, own[key]]));
     if (!isAlgorithm())
       return {
-        ...shares,
+        ...shared,
         ...base,
         cost_model: chosen,
         ...(models.find(([id]) => id === chosen)[2] ? { extrapolate: true } : {}),
@@ -131,7 +134,7 @@ function channelFields(name, isAlone, own, size, models) {
       more.filter((each) => counts(each.name)).map((each) => [each.name, numberIn(each)]),
     );
     return {
-      ...shares,
+      ...shared,
       ...base,
       algorithm: chosen,
       bandwidth_gbps: numberIn(bandwidth),
@@ -177,7 +180,7 @@ export function clusterForm(channels, told, isOwn, models) {
       told === null
         ? null
         : name === NETWORK
-          ? without(told, "channels", "workers", "compute_slowdown")
+          ? without(told, "channels", "links", "workers", "compute_slowdown")
           : (told.channels?.[name] ?? null);
     return found && (found.cost_model || (isOwn && Object.keys(found).length)) ? found : null;
   };
@@ -204,6 +207,7 @@ export function clusterForm(channels, told, isOwn, models) {
   function value() {
     const cluster = numberIn(workers) === null ? {} : { workers: numberIn(workers) };
     if (told?.compute_slowdown) cluster.compute_slowdown = told.compute_slowdown;
+    if (told?.links) cluster.links = told.links;
     const others = {};
     for (const { name, part } of parts) {
       if (name === NETWORK) Object.assign(cluster, part.value());
