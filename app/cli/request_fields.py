@@ -783,7 +783,7 @@ FIELDS: dict[str, RequestField] = {
         default="1",
     ),
     "ShapeRequest.pp": RequestField(
-        "Ways",
+        "Ways, at most 128",
         least=1,
         most=1048576,
     ),

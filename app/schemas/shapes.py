@@ -17,6 +17,7 @@ from solver.shapes.transformer import Transformer
 Ways = Annotated[int, Field(ge=1, le=1_048_576)]
 Count = Annotated[int, Field(ge=0, le=100_000_000)]
 Some = Annotated[int, Field(ge=1, le=100_000_000)]
+Bytes = Annotated[int, Field(ge=1, le=1 << 40)]
 Figure = Annotated[float, Field(gt=0, le=1e12)]
 Choices = Annotated[list[Ways], Field(min_length=1, max_length=64)]
 Schedule = Annotated[str, OneOf(tuple(ORDERS))]
@@ -91,7 +92,7 @@ class LevelBody(RequestModel):
     startup_us: Annotated[float, Field(ge=0, le=1e9, description="Of a launch [us].")] = 0.0
     hop_us: Annotated[float, Field(ge=0, le=1e9, description="Of a ring's step [us].")] = 0.0
     table: Annotated[
-        list[tuple[Some, Figure]],
+        list[Annotated[tuple[Bytes, Figure], Field(strict=False)]],
         Field(max_length=4096, description="Measured all-reduces, instead: bytes and us."),
     ] = _NONE
     table_ranks: Annotated[Ways | None, Field(description="Ranks of the table.")] = None
@@ -131,7 +132,7 @@ class MeasuredStepBody(RequestModel):
     """A step that was measured on the same GPUs and networks."""
 
     shape: ShapeBody
-    time_us: Annotated[Figure, Field(description="Mean time of a step [us].")]
+    time_us: Annotated[float, Field(ge=1e-3, le=1e12, description="Mean of a step [us].")]
     model: Annotated[
         Name | TransformerBody | None, Field(description="Null for that of the request.")
     ] = None
@@ -160,7 +161,9 @@ class ShapeRequest(RequestModel):
     tp: Annotated[
         Choices | None, Field(description="Ways; null for powers of two within a node.")
     ] = None
-    pp: Annotated[Choices | None, Field(description="Ways; null for powers of two.")] = None
+    pp: Annotated[
+        Choices | None, Field(description="Ways, at most 128; null for powers of two.")
+    ] = None
     cp: Annotated[Choices, Field(description="Ways of context parallelism.")] = _ALONE
     ep: Annotated[Choices | None, Field(description="Ways; null for powers of two.")] = None
     micro_batch: Annotated[Choices, Field(description="Sequences of a micro-batch.")] = _BATCHES
@@ -179,12 +182,12 @@ class ShapeRequest(RequestModel):
         Field(ge=1, le=256, description="Pieces in which a stage's gradients overlap; 1: none."),
     ] = 1
     efficiencies: Annotated[
-        dict[Annotated[str, OneOf(FIGURES)], Figure],
+        dict[Annotated[str, OneOf(FIGURES)], Annotated[float, Field(ge=1e-6, le=1e9)]],
         Field(max_length=len(FIGURES), description="Known figures of the machine, by name."),
     ] = _NOTHING
     rows: Annotated[
         list[MeasuredStepBody],
-        Field(max_length=2_000, description="Measured steps, to which the figures are fitted."),
+        Field(max_length=500, description="Measured steps, to which the figures are fitted."),
     ] = _NONE
     price_per_gpu_hour: Annotated[
         float | None, Field(ge=0, le=1e9, description="In any currency.")
@@ -222,7 +225,10 @@ class ShapeRow(AnswerModel):
     predicted_us: Annotated[
         float | None, Field(description="With what measured steps tell besides [us].")
     ]
-    low_us: Annotated[float | None, Field(description="Nine of ten steps are between [us].")]
+    low_us: Annotated[
+        float | None,
+        Field(description="Nine of ten steps are between [us]; null where rows are too few."),
+    ]
     high_us: float | None
     outside: Annotated[list[str], Field(description="What no measured step is near.")]
     memory_bytes: Annotated[float, Field(description="Of the fullest rank, at its peak.")]
@@ -247,6 +253,9 @@ class ShapeAnswer(AnswerModel):
     shapes: int
     too_large: Annotated[int, Field(description="Shapes that do not fit in memory.")]
     simulated: int
+    cut: Annotated[
+        int, Field(description="Not simulated, as too much work, though perhaps among the best.")
+    ]
     is_proven: Annotated[
         bool, Field(description="No shape of the space has a shorter simulated step.")
     ]

@@ -16,8 +16,8 @@ from app.schemas.shapes import (
 from solver.codes import FaultCode
 from solver.errors import Fault, InterlaceError
 from solver.shapes.fit.figures import assumed_figures
-from solver.shapes.fit.rows import MeasuredShape
-from solver.shapes.fit.shape_fit import PredictedStep, ShapeFit, fit_steps
+from solver.shapes.fit.rows import MeasuredShape, faults_of_rows
+from solver.shapes.fit.shape_fit import FEW_ROWS, PredictedStep, ShapeFit, fit_steps
 from solver.shapes.hardware import (
     ACCELERATORS,
     Accelerator,
@@ -28,6 +28,7 @@ from solver.shapes.hardware import (
 )
 from solver.shapes.published import PUBLISHED
 from solver.shapes.ranking.rank import MEMORY_SHARE, RankedShape, ShapeRanking, rank_shapes
+from solver.shapes.ranking.space import faults_of_space
 from solver.shapes.transformer import Transformer, faults_of_transformer
 from solver.wording import must_be
 
@@ -46,23 +47,28 @@ def answer_of(request: ShapeRequest) -> ShapeAnswer:
         model = replace(model, sequence=request.sequence)
     gpu = _gpu(request.gpu, faults)
     levels = tuple(level.to_level() for level in request.levels)
+    space = request.to_space()
     rows: list[MeasuredShape] = []
     if gpu is not None:
         whole = TrainingCluster(gpu, levels)
         found = list(faults_of_cluster(whole))
         faults += [_at_gpu(fault) for fault in found]
         if not found and model is not None:
-            rows = list(_rows(request, model, gpu, levels, faults))
+            rows = _rows(request, model, gpu, levels, faults)
+            if not (unjoined := list(_unjoined(request, levels))):
+                cluster = joined(gpu, request.gpus, levels)
+                faults += faults_of_space(model, cluster, space)
+            faults += unjoined
     if faults or model is None or gpu is None:
         raise InvalidRequest(faults)
     cluster = joined(gpu, request.gpus, levels)
-    fit = _fit(rows)
+    fit = fit_steps(rows) if rows else None
     known = request.to_efficiencies() if fit is None else fit.known
     try:
         ranking = rank_shapes(
             model,
             cluster,
-            request.to_space(),
+            space,
             known,
             request.count,
             request.price_per_gpu_hour,
@@ -80,7 +86,7 @@ def answer_of(request: ShapeRequest) -> ShapeAnswer:
         figures=list(fit.figures if fit else assumed_figures(known, stated)),
         rows=len(rows),
         rows_error=fit.error if fit else None,
-        notes=list(_notes(ranking, fit)),
+        notes=list(_notes(ranking, fit, stated)),
         version=VERSION,
     )
 
@@ -121,23 +127,41 @@ def _rows(
     gpu: Accelerator,
     levels: tuple[NetworkLevel, ...],
     faults: list[Fault],
-) -> Iterator[MeasuredShape]:
-    """Yield the measured steps, each on as many GPUs as its shape has."""
+) -> list[MeasuredShape]:
+    """Return the measured steps, each on as many GPUs as its shape has, with all their faults."""
+    found: list[tuple[int, MeasuredShape]] = []
     for i, row in enumerate(request.rows):
         own = model if row.model is None else _model(row.model, f"/rows/{i}/model", faults)
         shape = row.shape.to_shape()
         if own is not None:
-            yield MeasuredShape(own, joined(gpu, shape.gpus, levels), shape, row.time_us)
+            found.append(
+                (i, MeasuredShape(own, joined(gpu, shape.gpus, levels), shape, row.time_us))
+            )
+    measured = [row for _, row in found]
+    for fault in faults_of_rows(measured):
+        pointer, detail = fault.pointer, fault.detail
+        if pointer:  # rows whose model is unknown are not among them
+            _, at, *rest = pointer.split("/")
+            place = found[int(at)][0]
+            pointer = "/".join(("", str(place), *rest))
+            detail = detail.replace(f"Row {int(at) + 1}:", f"Row {place + 1}:", 1)
+        faults.append(replace(fault, pointer=f"/rows{pointer}", detail=detail))
+    return measured
 
 
-def _fit(rows: list[MeasuredShape]) -> ShapeFit | None:
-    if not rows:
-        return None
-    try:
-        return fit_steps(rows)
-    except InterlaceError as error:
-        moved = [replace(fault, pointer=f"/rows{fault.pointer}") for fault in error.faults]
-        raise InvalidRequest(moved) from error
+def _unjoined(request: ShapeRequest, levels: tuple[NetworkLevel, ...]) -> Iterator[Fault]:
+    """Yield whether the job or a row has more GPUs than any network joins."""
+    last = levels[-1]
+    needed = [("/levels", "the job", request.gpus)]
+    for i, row in enumerate(request.rows):
+        needed.append((f"/rows/{i}/shape", f"row {i + 1}", row.shape.to_shape().gpus))
+    for pointer, name, gpus in needed:
+        if gpus > last.gpus:
+            detail = (
+                f"Level {last.name!r}, the last, must join all GPUs of {name}, {gpus:,}; it joins "
+                f"{last.gpus:,}."
+            )
+            yield Fault(pointer, FaultCode.OUT_OF_RANGE, detail)
 
 
 def _row(
@@ -160,18 +184,9 @@ def _row(
     )
 
 
-def _notes(ranking: ShapeRanking, fit: ShapeFit | None) -> Iterator[str]:
+def _notes(ranking: ShapeRanking, fit: ShapeFit | None, stated: frozenset[str]) -> Iterator[str]:
     """Yield what was assumed, and what the proof is of."""
-    if not ranking.best:
-        yield "No shape of the space fits in memory, divides the model and keeps the batch."
-    elif ranking.is_proven:
-        yield (
-            "Proven: no shape of this space has a shorter simulated step, under the figures taken "
-            "of the machine."
-        )
-    elif ranking.lower_bound_us is not None:
-        gap = ranking.best[0].step.time_us / ranking.lower_bound_us - 1
-        yield f"Not proven: a shape that was not simulated may be {gap:.1%} faster, not more."
+    yield from _proof(ranking)
     if fit is None:
         yield (
             "No measured step was given: figures of the machine are stated or assumed, and times "
@@ -181,8 +196,43 @@ def _notes(ranking: ShapeRanking, fit: ShapeFit | None) -> Iterator[str]:
         open_figures = [figure.name for figure in fit.figures if not figure.is_determined]
         if open_figures:
             yield f"Not determined by the rows: {', '.join(open_figures)}."
+        if stated:
+            yield f"Stated figures give way to the rows: {', '.join(sorted(stated))}."
+        if fit.rows < FEW_ROWS:
+            yield (
+                "Intervals from so few rows are rough, though widened by errors of rows left out."
+            )
         yield "The proof is of the simulated time, not of what the rows add to it."
     yield (
         f"Shapes may use {MEMORY_SHARE:.0%} of the memory; the allocator's fragments are not "
         "counted."
     )
+
+
+def _proof(ranking: ShapeRanking) -> Iterator[str]:
+    """Yield what is proven of the shapes, and which are not known."""
+    if ranking.least_memory_bytes is None:
+        yield (
+            "No combination of the choices divides the model, uses all GPUs and keeps the batch."
+        )
+    elif ranking.too_large == ranking.shapes:
+        least = ranking.least_memory_bytes / 2**30
+        yield f"No shape of the space fits in memory: the least needs {least:,.1f} GiB."
+    elif not ranking.best:
+        yield (
+            "No shape was simulated: all have too many passes. Larger micro-batches or a smaller "
+            "global batch have fewer."
+        )
+    elif ranking.is_proven:
+        yield (
+            "Proven: no shape of this space has a shorter simulated step, under the figures taken "
+            "of the machine."
+        )
+    elif ranking.lower_bound_us is not None:
+        gap = ranking.best[0].step.time_us / ranking.lower_bound_us - 1
+        yield f"Not proven: a shape that was not simulated may be {gap:.1%} faster, not more."
+    if ranking.best and ranking.cut:
+        yield (
+            f"{ranking.cut:,} shapes were not simulated, as too much work: they may belong among "
+            "the others given."
+        )

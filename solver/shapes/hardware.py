@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from itertools import pairwise
 from math import inf
 from typing import Final
 
@@ -205,3 +206,9 @@ def _faults_of_level(level: NetworkLevel, i: int, inner: int) -> Iterator[Fault]
     if bool(level.table) != (level.table_ranks is not None):
         detail = f"Level {level.name!r}: table and table_ranks go together."
         yield Fault(f"/levels/{i}/table_ranks", FaultCode.MISSING_FIELD, detail)
+    if level.table_ranks is not None and level.table_ranks < 2:  # noqa: PLR2004 - a pair
+        detail = f"Level {level.name!r}: table_ranks must be at least 2, got {level.table_ranks}."
+        yield Fault(f"/levels/{i}/table_ranks", FaultCode.OUT_OF_RANGE, detail)
+    if any(one[0] >= two[0] or one[1] > two[1] for one, two in pairwise(level.table)):
+        detail = f"Level {level.name!r}: the table's bytes must ascend, and its times not fall."
+        yield Fault(f"/levels/{i}/table", FaultCode.OUT_OF_RANGE, detail)

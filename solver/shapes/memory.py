@@ -110,10 +110,16 @@ def most_held(
     for steps in ORDERS[schedule](ranks, chunks, micro_batches):
         held = [0] * chunks
         most: list[HeldMoment] = []
+        seen: set[tuple[int, ...]] = set()
         for at, step in enumerate(steps):
             if step.kind == FORWARD:
                 held[step.stage // ranks] += 1
                 now = HeldMoment(at, tuple(held))
+                if at + 1 < len(steps) and steps[at + 1].kind == FORWARD:
+                    continue  # the next pass holds more
+                if now.held in seen:
+                    continue
+                seen.add(now.held)
                 if not any(_covers(each.held, now.held) for each in most):
                     most = [each for each in most if not _covers(now.held, each.held)] + [now]
             elif step.kind == frees:

@@ -30,6 +30,16 @@ JOB: dict[str, Any] = {
     "micro_batch": [1, 2],
     "count": 3,
 }
+#: A model that every small count divides, and these.
+MANY: dict[str, Any] = {
+    "layers": 720,
+    "hidden": 720720,
+    "heads": 720720,
+    "feed_forward": 720720,
+    "vocabulary": 1000,
+    "sequence": 720720,
+}
+WAYS = [n for n in range(1, 129) if 720720 % n == 0]
 FLAGS = (
     *("--model", "llama3-8b", "--gpu", "h100", "--gpus", "16", "--node-gbps", "3600"),
     *("--network-gbps", "400", "--global-batch", "64", "--micro-batch", "1,2", "--count", "3"),
@@ -80,6 +90,9 @@ def test_measured_steps_give_intervals(tmp_path: Path, run: Run) -> None:
     assert "predicted ms (90 %)" in done.stdout
     assert "fitted to 3 measured steps" in done.stdout
     assert "Not determined by the rows: " in done.stdout
+    assert "Intervals from so few rows are rough" in done.stdout
+    stated = run("shape", *FLAGS, "--rows", str(rows), "--set", "efficiencies.matmul=0.6")
+    assert "Stated figures give way to the rows: matmul." in " ".join(stated.stdout.split())
 
 
 def test_a_request_from_a_file_with_a_field_set(tmp_path: Path, run: Run) -> None:
@@ -90,6 +103,36 @@ def test_a_request_from_a_file_with_a_field_set(tmp_path: Path, run: Run) -> Non
     assert figures["matmul"]["value"] == 0.62
     assert figures["matmul"]["is_determined"]
     assert not figures["memory"]["is_determined"]
+
+
+def test_a_measured_table_is_taken() -> None:
+    table = [[size, 20.0 + 2 * 7 / 8 * size * 8 / 3.6e6] for size in (2**20, 2**30)]
+    levels = [LEVELS[0] | {"table": table, "table_ranks": 8}, LEVELS[1]]
+    slower = interlace.shape(JOB | {"levels": levels})
+    assert slower.best[0].time_us > interlace.shape(JOB).best[0].time_us
+
+
+def test_equal_choices_are_one() -> None:
+    one = interlace.shape(JOB | {"tp": [2], "schedules": ["1f1b"], "vpp": [2]})
+    twice = interlace.shape(JOB | {"tp": [2, 2], "schedules": ["1f1b"] * 2, "vpp": [2, 2]})
+    assert one == twice
+
+
+def test_shapes_that_are_too_much_work_are_said() -> None:
+    answer = interlace.shape(
+        JOB | {"global_batch": 1_048_576, "micro_batch": [1], "tp": [8], "pp": [2]}
+    )
+    assert answer.best == []
+    assert answer.cut == answer.shapes - answer.too_large > 0
+    assert answer.lower_bound_us is not None
+    assert not answer.is_proven
+    assert answer.notes[0].startswith("No shape was simulated")
+
+
+def test_no_combination_keeps_the_batch() -> None:
+    answer = interlace.shape(JOB | {"global_batch": 1, "micro_batch": [1], "tp": [1], "pp": [1]})
+    assert answer.shapes == 0
+    assert answer.notes[0].startswith("No combination of the choices")
 
 
 def test_nothing_fits() -> None:
@@ -115,6 +158,32 @@ def test_nothing_fits() -> None:
         ({"rows": [{"shape": {}, "time_us": 0}]}, ["/rows/0/time_us"]),  # no time
         ({"gpu": {"tflops": {"fp8": 1.0}, "memory_gib": 1, "memory_gbps": 1}}, ["/gpu/tflops"]),
         ({"tp": [0]}, ["/tp/0"]),  # no ways
+        # of a part no choice is left, or a name is not the GPU's; all at once
+        ({"tp": [3], "pp": [64], "precision": "fp64"}, ["/precision", "/tp", "/pp"]),
+        ({"micro_batch": [5], "cp": [3], "ep": [2]}, ["/cp", "/ep", "/micro_batch"]),
+        ({"gradient_bytes": 3}, ["/gradient_bytes"]),
+        ({"levels": LEVELS[:1]}, ["/levels"]),  # nothing joins the two nodes
+        ({"rows": [{"shape": {"dp": 32}, "time_us": 1.0}]}, ["/rows/0/shape"]),  # more GPUs yet
+        ({"efficiencies": {"matmul": 1e-300}}, ["/efficiencies/matmul"]),
+        (
+            {
+                "rows": [
+                    {"shape": {}, "time_us": 1.0, "model": "no"},
+                    {"shape": {"tp": 3}, "time_us": 1.0},
+                ]
+            },
+            ["/rows/0/model", "/rows/1/shape/tp", "/rows/1/shape/tp"],
+        ),
+        ({"rows": [{"shape": {"micro_batches": 1_000_000}, "time_us": 1.0}]}, ["/rows"]),  # work
+        (
+            {"levels": [LEVELS[0] | {"table": [[2, 1.0], [1, 2.0]], "table_ranks": 1}, LEVELS[1]]},
+            ["/levels/0/table_ranks", "/levels/0/table"],
+        ),
+        (
+            {"gpus": 720720, "levels": [LEVELS[0] | {"gpus": 720720}], "global_batch": 720720}
+            | {"model": MANY, "tp": WAYS, "cp": WAYS, "pp": WAYS, "micro_batch": WAYS},
+            [""],
+        ),  # more combinations than are tried
     ],
 )
 def test_what_is_refused(changes, pointers) -> None:

@@ -11,7 +11,7 @@ from solver.shapes.efficiency import ASSUMED, SPREAD
 from solver.shapes.fit.physics import DEVIATION
 from solver.shapes.fit.residual import kernel, learned
 from solver.shapes.fit.rows import FEATURES, MeasuredShape
-from solver.shapes.fit.shape_fit import fit_steps
+from solver.shapes.fit.shape_fit import fit_steps, widening
 from solver.shapes.hardware import ACCELERATORS, NetworkLevel, TrainingCluster
 from solver.shapes.job_shape import JobShape
 from solver.shapes.step import simulate_step
@@ -61,6 +61,27 @@ def test_shapes_outside_the_rows_are_named_and_less_certain() -> None:
     )
     assert far.outside == ("hidden", "micro_batches")
     assert far.high_us / far.low_us > inside.high_us / inside.low_us
+
+
+def test_errors_of_rows_left_out_widen_intervals() -> None:
+    one = np.ones(20)
+    assert widening(0 * one, one) == 1
+    assert widening(one, one) == pytest.approx(2**0.5)
+    assert widening(np.ones(80), np.ones(80)) == pytest.approx(1.25**0.5)  # a quarter of it
+
+
+def test_one_row_predicts_no_other() -> None:
+    fit = fit_steps(steps(SHAPES[:1], TRUE))
+    assert fit.error is None
+
+
+def test_fewer_rows_than_determined_figures_give_no_interval() -> None:
+    fit = fit_steps(steps(SHAPES, TRUE))
+    assert fit.predict(MODEL, NODE, SHAPES[2]).low_us is not None
+    determined = tuple(replace(figure, is_determined=True) for figure in fit.figures)
+    found = replace(fit, figures=determined).predict(MODEL, NODE, SHAPES[2])
+    assert found.low_us is found.high_us is None
+    assert found.time_us > 0
 
 
 def test_the_same_rows_give_the_same_fit() -> None:

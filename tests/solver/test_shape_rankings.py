@@ -82,6 +82,26 @@ def test_shapes_of_too_many_passes_have_a_bound(monkeypatch) -> None:
     assert ranking.lower_bound_us <= ranking.best[0].step.time_us
 
 
+def test_shapes_that_a_limit_cuts_are_counted(monkeypatch) -> None:
+    """Once the passes of all shapes are used up, those that may be among the best are cut."""
+    whole = rank_shapes(MODEL, CLUSTER, SPACE, ASSUMED, count=5)
+    assert whole.cut == 0
+    monkeypatch.setattr(ranking_module, "MOST_PASSES_IN_ALL", 500)
+    ranking = rank_shapes(MODEL, CLUSTER, SPACE, ASSUMED, count=5)
+    assert ranking.cut > 0
+    assert ranking.simulated < whole.simulated
+    assert ranking.lower_bound_us <= whole.best[0].step.time_us
+
+
+def test_nothing_is_simulated_where_all_is_too_much_work(monkeypatch) -> None:
+    monkeypatch.setattr(ranking_module, "MOST_PASSES", 1)
+    ranking = rank_shapes(MODEL, CLUSTER, SPACE, ASSUMED)
+    assert ranking.best == ()
+    assert ranking.cut == ranking.shapes - ranking.too_large
+    assert ranking.lower_bound_us == ranking.least_bound_us is not None
+    assert not ranking.is_proven
+
+
 def test_a_space_has_its_most_shapes(monkeypatch) -> None:
     monkeypatch.setattr(space, "MOST_SHAPES", 10)
     with pytest.raises(InvalidOptions, match="fix some parts"):
@@ -159,6 +179,9 @@ def test_the_peak_is_that_of_counting_along_the_order(
         ({"global_batch": 0}, ["/global_batch"]),  # nothing to train
         ({"tp": (), "pp": (0,)}, ["/tp", "/pp"]),  # no choice, and no ways; all at once
         ({"schedules": ()}, ["/schedules"]),  # none
+        ({"schedules": ("2f2b",), "gradient_bytes": 3}, ["/schedules", "/gradient_bytes"]),
+        ({"pp": (256,)}, ["/pp"]),  # deeper than any pipeline
+        ({"tp": (3,), "micro_batch": (128,)}, ["/tp", "/micro_batch"]),  # nothing that divides
     ],
 )
 def test_spaces_that_are_refused(changes, pointers) -> None:

@@ -46,11 +46,11 @@ def _cells(row: ShapeRow, has_prediction: bool, has_price: bool) -> Iterator[str
     yield f"{row.tokens_per_s_per_gpu:,.0f}"
     yield f"{100 * row.mfu:.1f}"
     if has_prediction and row.predicted_us is not None:
-        assert row.low_us is not None, "an interval comes with a prediction"
-        assert row.high_us is not None, "an interval comes with a prediction"
+        interval = "no interval"
+        if row.low_us is not None and row.high_us is not None:
+            interval = f"{row.low_us / 1e3:,.1f} to {row.high_us / 1e3:,.1f}"
         outside = " outside" if row.outside else ""
-        low, high = row.low_us / 1e3, row.high_us / 1e3
-        yield f"{row.predicted_us / 1e3:,.1f} ({low:,.1f} to {high:,.1f}){outside}"
+        yield f"{row.predicted_us / 1e3:,.1f} ({interval}){outside}"
     if has_price and row.price_per_billion_tokens is not None:
         yield f"{row.price_per_billion_tokens:,.2f}"
 

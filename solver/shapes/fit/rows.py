@@ -1,6 +1,6 @@
 """Measured steps: what was run, and how long a step took."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import isfinite, log2
 from typing import Final
@@ -51,7 +51,7 @@ def check_rows(rows: Sequence[MeasuredShape], least: int = 1) -> None:
     InvalidMeasurements
         Fewer rows than ``least``, times that are not positive, shapes that do not fit their model.
     """
-    faults = list(_faults(rows))
+    faults = list(faults_of_rows(rows))
     if len(rows) < least:
         detail = f"Rows: at least {least} measured steps are needed, got {len(rows)}."
         faults.append(Fault("", FaultCode.MISSING_FIELD, detail))
@@ -59,11 +59,25 @@ def check_rows(rows: Sequence[MeasuredShape], least: int = 1) -> None:
         raise InvalidMeasurements(faults)
 
 
-def _faults(rows: Iterable[MeasuredShape]) -> Iterator[Fault]:
+#: Rows have no more passes together: each is simulated some hundred times.
+MOST_PASSES_OF_ROWS = 2_000_000
+
+
+def faults_of_rows(rows: Sequence[MeasuredShape]) -> Iterator[Fault]:
+    """Yield what is wrong with each row, and whether all are too much work."""
+    shapes = [row.shape for row in rows]
+    passes = sum(3 * shape.pp * shape.vpp * shape.micro_batches for shape in shapes)
+    if passes > MOST_PASSES_OF_ROWS:
+        detail = f"Rows: at most {MOST_PASSES_OF_ROWS:,} passes in all, got {passes:,}."
+        yield Fault("", FaultCode.OUT_OF_RANGE, detail)
     for i, row in enumerate(rows):
         if not (isfinite(row.time_us) and row.time_us > 0):
             detail = f"Row {i + 1}: the time of a step must be positive, got {row.time_us:g}."
             yield Fault(f"/{i}/time_us", FaultCode.OUT_OF_RANGE, detail)
+        rates = dict(row.cluster.accelerator.tflops)
+        if row.shape.precision not in rates:
+            detail = f"Row {i + 1}: precision must be one of the GPU's, {', '.join(rates)}."
+            yield Fault(f"/{i}/shape/precision", FaultCode.OUT_OF_RANGE, detail)
         of_model = list(faults_of_transformer(row.model))
         of_shape = [] if of_model else faults_of_shape(row.shape, row.model)
         for part, found in (("model", of_model), ("shape", of_shape)):

@@ -26,6 +26,10 @@ from solver.units import FloatArray
 #: Standard deviations within which nine of ten normal values are.
 NINE_OF_TEN = 1.645
 
+#: Up to so many rows the error of rows left out widens intervals in full, beyond by its share:
+#: what few rows tell of the process's own lengths is not in its variance.
+FEW_ROWS = 20
+
 #: A figure is determined where the rows leave at most this share of its assumed spread.
 _DETERMINED = 0.5
 
@@ -37,7 +41,8 @@ class PredictedStep:
     Attributes
     ----------
     time_us, low_us, high_us
-        The median, and what 90 % of steps are between [us].
+        The median, and what 90 % of steps are between [us]; no interval (None) where rows are fewer
+        than the figures that they determine.
     simulated_us
         What the simulation alone gives with the fitted figures [us].
     outside
@@ -46,8 +51,8 @@ class PredictedStep:
     """
 
     time_us: float
-    low_us: float
-    high_us: float
+    low_us: float | None
+    high_us: float | None
     simulated_us: float
     outside: tuple[str, ...]
 
@@ -66,7 +71,9 @@ class ShapeFit:
         How many rows there were.
     simulated_error, error
         Median error on the rows, relative: of the simulation alone, and of each row as the others
-        predict it with the residual.
+        predict it with the residual; of one row, which none predicts, the latter is None.
+    widened
+        By what the standard deviation of a prediction is greater than the process says.
     ranges
         Of each feature (name, least, most) in the rows, as plain counts.
     residual
@@ -77,7 +84,8 @@ class ShapeFit:
     figures: tuple[FittedFigure, ...]
     rows: int
     simulated_error: float
-    error: float
+    error: float | None
+    widened: float
     ranges: tuple[tuple[str, float, float], ...]
     residual: Residual
 
@@ -95,12 +103,13 @@ class ShapeFit:
         x = np.array([features(step.model, step.shape) for step in steps])
         added, deviation = self.residual.mean_and_deviation(x, slope)
         middle = at - slope @ (theta - MEAN) + added
-        far = NINE_OF_TEN * deviation
+        far = NINE_OF_TEN * self.widened * deviation
+        has_interval = self.rows >= sum(figure.is_determined for figure in self.figures)
         return [
             PredictedStep(
                 exp(middle[i]),
-                exp(middle[i] - far[i]),
-                exp(middle[i] + far[i]),
+                exp(middle[i] - far[i]) if has_interval else None,
+                exp(middle[i] + far[i]) if has_interval else None,
                 exp(at[i]),
                 tuple(
                     name
@@ -135,7 +144,7 @@ def fit_steps(rows: Sequence[MeasuredShape], begin: Efficiencies | None = None) 
     measured = np.array([log(row.time_us) for row in rows])
     values = measured - at + slope @ (theta - MEAN)
     residual = learned(x, slope, values)
-    errors, _ = residual.left_out(values)
+    errors, deviations = residual.left_out(values)
     spread = residual.posterior()
     known = figures_of(theta)
     counts = 2**x
@@ -152,13 +161,26 @@ def fit_steps(rows: Sequence[MeasuredShape], begin: Efficiencies | None = None) 
         ),
         len(rows),
         float(np.median(np.abs(np.expm1(at - measured)))),
-        float(np.median(np.abs(np.expm1(errors)))),
+        float(np.median(np.abs(np.expm1(errors)))) if len(rows) > 1 else None,
+        widening(errors, deviations),
         tuple(
             (name, float(counts[:, k].min()), float(counts[:, k].max()))
             for k, name in enumerate(FEATURES)
         ),
         residual,
     )
+
+
+def widening(errors: FloatArray, deviations: FloatArray) -> float:
+    r"""Return by what deviations are widened for the errors of rows left out.
+
+    .. math:: \sqrt{1 + \min(1, 20 / n) \, \frac{1}{n} \sum_i (e_i / s_i)^2}
+
+    The lengths of the process are chosen on all rows, the one left out too. So its variance alone
+    is too small: from twenty published rows its intervals held 76 %, so widened 92 %.
+    """
+    share = min(1.0, FEW_ROWS / len(errors))
+    return float(np.sqrt(1 + share * np.mean((errors / deviations) ** 2)))
 
 
 def _theta(known: Efficiencies) -> FloatArray:

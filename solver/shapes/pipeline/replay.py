@@ -132,7 +132,20 @@ def _sorted(order: PassOrder, stages: int) -> Sequence[Pass]:
     return steps
 
 
-@lru_cache(maxsize=512)
+#: Orders of more passes are not kept for the next shape: they would fill the memory.
+_MOST_KEPT = 10_000
+
+
 def flat_order(schedule: str, ranks: int, chunks: int, micro_batches: int) -> FlatOrder:
     """Return the order of a schedule as arrays."""
+    if ranks * chunks * micro_batches > _MOST_KEPT:
+        return _long_order(schedule, ranks, chunks, micro_batches)
+    return _short_order(schedule, ranks, chunks, micro_batches)
+
+
+def _order(schedule: str, ranks: int, chunks: int, micro_batches: int) -> FlatOrder:
     return FlatOrder(ORDERS[schedule](ranks, chunks, micro_batches), ranks * chunks)
+
+
+_short_order = lru_cache(maxsize=512)(_order)
+_long_order = lru_cache(maxsize=2)(_order)

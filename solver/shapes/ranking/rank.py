@@ -19,6 +19,9 @@ MEMORY_SHARE = 0.92
 #: Shapes of more passes are not simulated; their bound counts.
 MOST_PASSES = 1_000_000
 
+#: All shapes of a ranking together have no more simulated passes; then bounds count.
+MOST_PASSES_IN_ALL = 10_000_000
+
 _HOUR_US = 3.6e9
 
 
@@ -77,10 +80,15 @@ class ShapeRanking:
         Shapes of which none other is both faster and smaller in memory, by time.
     shapes, too_large, simulated
         Shapes of the space, those that do not fit in memory, those that were simulated.
+    cut
+        Shapes that were not simulated for want of work allowed, though they might be among the best
+        or on the front.
     least_bound_us
         What no shape that fits and was not simulated beats [us]; None when all were simulated.
     lower_bound_us
-        What no shape of the space beats [us]; None when none fits.
+        What no shape of the space that fits beats [us]; None when none fits.
+    least_memory_bytes
+        Memory of the shape that needs least; None for a space without shapes.
     is_proven
         Whether no shape of the space is faster than the best: of the simulated time, under the
         figures given.
@@ -91,8 +99,10 @@ class ShapeRanking:
     shapes: int
     too_large: int
     simulated: int
+    cut: int
     least_bound_us: float | None
     lower_bound_us: float | None
+    least_memory_bytes: float | None
     is_proven: bool
 
 
@@ -110,7 +120,7 @@ def rank_shapes(
 
     Shapes that fit in memory are simulated in the order of their bounds. One whose bound is above
     the ``count``-th best, and that a simulated one beats in time and memory, is left out: it can
-    be neither among the best nor on the front. So both are exact.
+    be neither among the best nor on the front. So both are exact, unless some were cut.
 
     Parameters
     ----------
@@ -131,11 +141,14 @@ def rank_shapes(
     """
     room = MEMORY_SHARE * cluster.accelerator.memory_gib * 2**30
     total = too_large = 0
+    least_memory: float | None = None
     waiting: list[tuple[float, int, JobShape, RankMemory]] = []
     for shape in shapes_of(model, cluster, space):
         total += 1
         memory = peak_memory(model, shape)
-        if memory.peak_bytes > room:
+        peak = memory.peak_bytes
+        least_memory = peak if least_memory is None else min(least_memory, peak)
+        if peak > room:
             too_large += 1
             continue
         bound = least_time(shape, stage_times(model, cluster, shape, known))
@@ -143,17 +156,19 @@ def rank_shapes(
     waiting.sort(key=lambda each: each[:2])
     best: list[tuple[float, int, RankedShape]] = []
     front: list[tuple[float, int, RankedShape]] = []
-    simulated = 0
+    simulated = run = cut = 0
     least_bound: float | None = None
     for bound, place, shape, memory in waiting:
         passes = 3 * shape.pp * shape.vpp * shape.micro_batches
         is_over = most_simulated is not None and simulated >= most_simulated
-        is_over = is_over or passes > MOST_PASSES
-        if is_over or _is_beaten(bound, memory, best, front, count):
+        is_over = is_over or passes > min(MOST_PASSES, MOST_PASSES_IN_ALL - run)
+        is_beaten = _is_beaten(bound, memory, best, front, count)
+        if is_over or is_beaten:
+            cut += not is_beaten
             least_bound = bound if least_bound is None else least_bound
             continue
         step = step_of(shape, stage_times(model, cluster, shape, known))
-        simulated += 1
+        simulated, run = simulated + 1, run + passes
         ranked = _ranked(model, cluster, shape, step, memory, bound, price_per_gpu_hour)
         entry = (step.time_us, place, ranked)
         is_better = not best or entry[:2] < best[0][:2]
@@ -161,17 +176,18 @@ def rank_shapes(
         front = _with(front, entry)
         if is_better and found is not None:
             found(ranked, simulated)
-    least = None
-    if best:
-        least = best[0][0] if least_bound is None else min(best[0][0], least_bound)
+    known_times = [each[0] for each in best[:1]] + ([] if least_bound is None else [least_bound])
+    least = min(known_times, default=None)
     return ShapeRanking(
         tuple(each[2] for each in best),
         tuple(each[2] for each in front),
         total,
         too_large,
         simulated,
+        cut,
         least_bound,
         least,
+        least_memory,
         bool(best) and least == best[0][0],
     )
 

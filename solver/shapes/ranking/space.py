@@ -1,18 +1,25 @@
 """The shapes that are looked at: choices for each part, and what a job must keep."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import islice, product
+from math import prod
 
 from solver.codes import FaultCode
 from solver.errors import Fault, InvalidOptions
 from solver.shapes.hardware import TrainingCluster
-from solver.shapes.job_shape import JobShape, faults_of_shape
-from solver.shapes.pipeline.orders import INTERLEAVED, ONE_F_ONE_B
+from solver.shapes.job_shape import RECOMPUTATIONS, SHARDINGS, JobShape, faults_of_shape
+from solver.shapes.pipeline.orders import INTERLEAVED, ONE_F_ONE_B, ORDERS
 from solver.shapes.transformer import Transformer
 
 #: A space has no more shapes than this.
 MOST_SHAPES = 50_000
+
+#: Nor are more combinations of its choices tried.
+MOST_TRIED = 2_000_000
+
+#: A pipeline has no more ranks than this.
+MOST_PIPELINE_RANKS = 128
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +31,8 @@ class ShapeSpace:
     global_batch
         Sequences of a step, which every shape keeps.
     tp, pp, cp, ep
-        Ways; None for all powers of two that fit: tensor parallelism within the innermost level,
+        Ways; None for all powers of two that fit: tensor parallelism within the innermost level, at
+        most :data:`MOST_PIPELINE_RANKS` of a pipeline,
         context parallelism only where it is asked for.
     micro_batch
         Sequences of a micro-batch.
@@ -61,10 +69,11 @@ def shapes_of(
     Raises
     ------
     InvalidOptions
-        When the global batch is not positive, no choice is left for a part, or there are more than
-        :data:`MOST_SHAPES`.
+        All that :func:`faults_of_space` finds; or more than :data:`MOST_SHAPES`.
     """
-    _check(space)
+    faults = list(faults_of_space(model, cluster, space))
+    if faults:
+        raise InvalidOptions(faults)
     shapes = _every_shape(model, cluster, space)
     yield from islice(shapes, MOST_SHAPES)
     if next(shapes, None) is not None:
@@ -76,20 +85,16 @@ def _every_shape(
     model: Transformer, cluster: TrainingCluster, space: ShapeSpace
 ) -> Iterator[JobShape]:
     gpus = cluster.gpus
-    within = cluster.levels[0].gpus
-    tps = space.tp or tuple(n for n in _powers(within) if gpus % n == 0)
-    pps = space.pp or _powers(min(model.layers, gpus))
-    eps = space.ep or (_powers(model.experts) if model.experts else (1,))
-    for tp, pp, cp, ep, micro_batch in product(tps, pps, space.cp, eps, space.micro_batch):
+    for tp, pp, cp, ep, micro_batch in product(*_choices(model, cluster, space).values()):
         dp = gpus // (tp * pp * cp)
         if tp * pp * cp * dp != gpus or space.global_batch % (dp * micro_batch or 1):
             continue
         micro_batches = space.global_batch // (dp * micro_batch) if dp else 0
         for schedule, vpp in _pipelines(space, pp):
             for sp, sharding, recomputation in product(
-                space.sequence_parallel if tp > 1 else (False,),
-                space.shardings if dp * cp > 1 else ("none",),
-                space.recomputations,
+                dict.fromkeys(space.sequence_parallel if tp > 1 else (False,)),
+                dict.fromkeys(space.shardings if dp * cp > 1 else ("none",)),
+                dict.fromkeys(space.recomputations),
             ):
                 if recomputation == "selective" and space.flash_attention:
                     continue  # there are no scores to compute again
@@ -115,22 +120,93 @@ def _every_shape(
                     yield shape
 
 
-def _check(space: ShapeSpace) -> None:
-    faults = []
+def _choices(
+    model: Transformer, cluster: TrainingCluster, space: ShapeSpace
+) -> dict[str, tuple[int, ...]]:
+    """Return the choices of each part that the model, the GPUs and the batch allow by themselves.
+
+    So few are left that their product can be walked.
+    """
+    gpus, heads = cluster.gpus, model.heads
+    experts = model.experts or 1
+    given = {
+        "tp": space.tp or _powers(cluster.levels[0].gpus),
+        "pp": space.pp or _powers(min(model.layers, gpus, MOST_PIPELINE_RANKS)),
+        "cp": space.cp,
+        "ep": space.ep or _powers(experts),
+        "micro_batch": space.micro_batch,
+    }
+    allowed: dict[str, Callable[[int], bool]] = {
+        "tp": lambda n: not (gpus % n or heads % n or model.feed_forward % n),
+        "pp": lambda n: not gpus % n and n <= model.layers,
+        "cp": lambda n: not (gpus % n or model.sequence % n),
+        "ep": lambda n: not (gpus % n or experts % n),
+        "micro_batch": lambda n: not space.global_batch % n,
+    }
+    return {
+        name: tuple(dict.fromkeys(filter(allowed[name], choices)))
+        for name, choices in given.items()
+    }
+
+
+#: What a choice must do, to be one of a part.
+_RULES = {
+    "tp": "divide the GPUs, heads and feed_forward",
+    "pp": "divide the GPUs and be at most the layers",
+    "cp": "divide the GPUs and the sequence",
+    "ep": "divide the GPUs and the experts (1 without any)",
+    "micro_batch": "divide the global batch",
+}
+
+
+def faults_of_space(
+    model: Transformer, cluster: TrainingCluster, space: ShapeSpace
+) -> Iterator[Fault]:
+    """Yield what is wrong with a space: numbers, names, parts that no choice is left for."""
+    faults = list(_faults_of_choices(space))
+    yield from faults
+    if "bf16" in (rates := dict(cluster.accelerator.tflops)) and space.precision not in rates:
+        detail = f"precision must be one of the GPU's, {', '.join(rates)}; got {space.precision!r}."
+        yield Fault("/precision", FaultCode.OUT_OF_RANGE, detail)
+    if faults:
+        return
+    choices = _choices(model, cluster, space)
+    for name, left in choices.items():
+        if not left:
+            detail = f"No choice of {name} is possible: it must {_RULES[name]}."
+            yield Fault(f"/{name}", FaultCode.OUT_OF_RANGE, detail)
+    tried = prod(map(len, choices.values()))
+    if tried > MOST_TRIED:
+        detail = f"The choices have {tried:,} combinations, at most {MOST_TRIED:,}; fix some parts."
+        yield Fault("", FaultCode.OUT_OF_RANGE, detail)
+
+
+def _faults_of_choices(space: ShapeSpace) -> Iterator[Fault]:
     if space.global_batch < 1:
         detail = f"The global batch must be at least 1, got {space.global_batch}."
-        faults.append(Fault("/global_batch", FaultCode.OUT_OF_RANGE, detail))
+        yield Fault("/global_batch", FaultCode.OUT_OF_RANGE, detail)
     for name in ("tp", "pp", "cp", "ep", "micro_batch", "vpp"):
         choices = getattr(space, name)
         if choices is not None and (not choices or min(choices) < 1):
             detail = f"Choices of {name} must be one or more counts of at least 1."
-            faults.append(Fault(f"/{name}", FaultCode.OUT_OF_RANGE, detail))
-    for name in ("schedules", "sequence_parallel", "shardings", "recomputations"):
-        if not getattr(space, name):
-            detail = f"At least one choice of {name} is needed."
-            faults.append(Fault(f"/{name}", FaultCode.OUT_OF_RANGE, detail))
-    if faults:
-        raise InvalidOptions(faults)
+            yield Fault(f"/{name}", FaultCode.OUT_OF_RANGE, detail)
+    if space.pp and max(space.pp) > MOST_PIPELINE_RANKS:
+        detail = f"Choices of pp must be at most {MOST_PIPELINE_RANKS}, got {max(space.pp)}."
+        yield Fault("/pp", FaultCode.OUT_OF_RANGE, detail)
+    for name, known in (
+        ("schedules", tuple(ORDERS)),
+        ("sequence_parallel", (False, True)),
+        ("shardings", SHARDINGS),
+        ("recomputations", RECOMPUTATIONS),
+    ):
+        given = getattr(space, name)
+        if not given or set(given) - set(known):
+            named = ", ".join(map(str, known))
+            detail = f"Choices of {name} must be one or more of {named}."
+            yield Fault(f"/{name}", FaultCode.OUT_OF_RANGE, detail)
+    if space.gradient_bytes not in (2, 4):
+        detail = f"gradient_bytes must be 2 or 4, got {space.gradient_bytes}."
+        yield Fault("/gradient_bytes", FaultCode.OUT_OF_RANGE, detail)
 
 
 def _pipelines(space: ShapeSpace, pp: int) -> Iterator[tuple[str, int]]:
@@ -138,9 +214,9 @@ def _pipelines(space: ShapeSpace, pp: int) -> Iterator[tuple[str, int]]:
     if pp == 1:
         yield ONE_F_ONE_B, 1
         return
-    for schedule in space.schedules:
+    for schedule in dict.fromkeys(space.schedules):
         if schedule == INTERLEAVED:
-            yield from ((schedule, vpp) for vpp in space.vpp if vpp > 1)
+            yield from ((schedule, vpp) for vpp in dict.fromkeys(space.vpp) if vpp > 1)
         else:
             yield schedule, 1
 
