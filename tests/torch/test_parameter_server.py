@@ -295,7 +295,7 @@ class OneComes:
 def test_a_server_names_the_worker_that_did_not_come(needed):
     server = TrainingServer(network().named_parameters(), sgd, workers=2, needed=needed)
     address, greeted, failures = server.address, Event(), []
-    server._listener = OneComes(server._listener, greeted)
+    setattr(server, "_listener", OneComes(server._listener, greeted))  # noqa: B010
 
     def serve():
         try:
