@@ -29,6 +29,7 @@ from solver.planning.options import Options
 from solver.planning.plan import plan as plan_checked
 from solver.planning.progress import SILENT, PlanProgress
 from solver.planning.result import Plan
+from solver.policies import POLICIES
 from solver.policies.choice import Choice, bind, choice_faults, resolve
 from solver.simulation.engine import Noise, Policy, Timeline
 from solver.simulation.engine import simulate as simulate_checked
@@ -142,7 +143,10 @@ def simulate(
     from app.services.simulations import policy_faults  # noqa: PLC0415
 
     if callable(policy):
-        asked = read(SimulationRequest, graph, network, {"policy": "wfbp"})
+        name = next((name for name, known in POLICIES.items() if known is policy), "wfbp")
+        asked = read(SimulationRequest, graph, network, {"policy": name})
+        if faults := list(policy_faults(asked.request, chain_of(asked.graph))):
+            raise InvalidOptions(faults)
         return simulate_checked(asked.graph, asked.network, policy, noise)
     asked = read(SimulationRequest, graph, network, {"policy": choice_json(policy)})
     choice = asked.request.to_choice()

@@ -134,3 +134,17 @@ def test_a_cluster_is_a_network() -> None:
     assert interlace.simulate(graph, cluster, ddp) == interlace.simulate(graph, network, ddp)
     with pytest.raises(interlace.InterlaceError, match="Cluster: bandwidth_gbps must be 1e-06 to"):
         interlace.plan(graph, interlace.Cluster(8, bandwidth_gbps=-10))
+
+
+def test_a_policy_by_its_function_is_checked_as_by_its_name() -> None:
+    ops = [
+        {"id": "c", "kind": "compute", "duration_us": 1},
+        {"id": "a", "kind": "all_reduce", "bytes": 9, "after": ["c"]},
+        {"id": "b", "kind": "all_gather", "bytes": 9, "after": ["a"]},
+    ]
+    cluster = {"workers": 4, "bandwidth_gbps": 10}
+    for policy in ("pace", interlace.POLICIES["pace"]):
+        with pytest.raises(interlace.InvalidOptions, match="pace is not defined where"):
+            interlace.simulate({"ops": ops}, cluster, policy)
+    for policy in interlace.POLICIES.values():
+        assert interlace.simulate("vgg16", cluster, policy).iteration_time > 0
