@@ -485,7 +485,7 @@ def test_a_queue_full_of_bytes(tmp_path: Path) -> None:
 
 @pytest.mark.live
 def test_time_limits(one_worker: Service) -> None:
-    late = one_worker.client.post("/v1/sweeps", json=long_sweep(one_worker, sweep_limit_s=1))
+    late = one_worker.client.post("/v1/sweeps", json=long_sweep(one_worker, sweep_limit_s=0.001))
     assert (late.status_code, late.json()["code"]) == (503, "time_limit")
     found = one_worker.client.get(late.headers["location"]).json()
     assert (found["state"], found["error"]["code"]) == ("timed_out", "time_limit")

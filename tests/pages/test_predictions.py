@@ -150,7 +150,7 @@ def test_a_row_says_what_limits_it(page: Page, servers: Json) -> None:
 
 
 def test_a_prediction_is_followed_until_it_is_there(page: Page, service: Service) -> None:
-    body = EXAMPLE | {"simulated_steps": 5_000, "seed": 7}
+    body = EXAMPLE | {"simulated_steps": 100_000, "seed": 7}
     begun = service.client.post(
         "/v1/predictions/parameter-server", json=body, headers={"prefer": "wait=0"}
     )
