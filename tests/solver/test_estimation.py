@@ -123,7 +123,7 @@ def test_other_rows_are_predicted():
 
 
 def test_noise_is_told_and_stays_in_the_errors():
-    runs = timed(["small"], [1, 4, 16, 32], ["wfbp", "ddp", "p3"], noise=0.02)
+    runs = timed(["small"], [1, 4, 32], ["wfbp", "ddp", "p3"], noise=0.02)
     found = estimate(runs, CLUSTER)
     assert 0.01 < found.noise < 0.04
     wanted = TRUTH | {"compute_scale of small": 1.0, "compute_slowdown": 1.0}
@@ -366,7 +366,7 @@ def test_a_share_may_be_far_less_than_nominal_and_hardly_more():
 
 
 def test_the_same_runs_give_the_same_estimate():
-    runs = timed(["small"], [1, 4, 16], ["horovod", "ddp"], noise=0.01)
+    runs = timed(["small"], [1, 4, 16], ["ddp"], noise=0.01)
     assert estimate(runs, CLUSTER) == estimate(runs, CLUSTER)
 
 
