@@ -21,11 +21,14 @@ class MixedJob:
         Its iteration under its own plan, and under others that it may be given.
     weight
         How much its slow-down counts.
+    gpus
+        How many it computes on.
     """
 
     name: str
     profiles: tuple[JobProfile, ...]
     weight: float = 1.0
+    gpus: int = 1
 
     @property
     def alone_us(self) -> float:

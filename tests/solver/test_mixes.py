@@ -93,7 +93,8 @@ def test_first_iterations_are_the_fluid(seed: int) -> None:
         return
     times = run_plainly(plain, capacity, 1)
     for found, exact in zip(run.times, times, strict=True):
-        assert found[0] == pytest.approx(float(exact[0]), rel=1e-9)
+        skipped = len(exact) // 4  # of jobs so short that they began again
+        assert found[0] == pytest.approx(float(exact[skipped]), rel=1e-9)
 
 
 def drawn_graph(rng: random.Random, name: str, channel: str) -> Graph:
