@@ -45,6 +45,7 @@ from app.routers import (
     job_lists,
     limits,
     metrics,
+    mixes,
     parameter_servers,
     plans,
     predictions,
@@ -173,6 +174,7 @@ def _include(app: FastAPI) -> None:
         limits,
         tuners,
         shapes,
+        mixes,
     ):
         app.include_router(routes.router, dependencies=strict)
     app.include_router(graphs.imports, dependencies=strict)

@@ -16,6 +16,7 @@ from app.cli.request_field import RequestField
 from app.reading.wording import rules_at
 from app.schemas.base import RequestModel
 from app.schemas.cost_models import CostModelRequest
+from app.schemas.mixes import MixRequest
 from app.schemas.parameter_servers import ParameterServerRequest
 from app.schemas.placements import PlacementsRequest
 from app.schemas.plans import PlanRequest
@@ -36,6 +37,7 @@ _REQUESTS: dict[str, type[RequestModel]] = {
     "parameter-server": ParameterServerRequest,
     "placements": PlacementsRequest,
     "shape": ShapeRequest,
+    "mix": MixRequest,
     "calibrate": CostModelRequest,
 }
 #: Objects of requests whose fields have flags, or are completed.

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from app.errors import InvalidRequest
-    from interlace.functions import export, headline, plan, predict, shape, simulate, sweep
+    from interlace.functions import export, headline, mix, plan, predict, shape, simulate, sweep
     from solver.calibration import calibrate
     from solver.calibration.fits import Fit
     from solver.calibration.measurements import read_measurements
@@ -99,6 +99,7 @@ __all__ = [
     "export",
     "headline",
     "keys_of",
+    "mix",
     "network_of",
     "plan",
     "plan_placements",
@@ -163,6 +164,7 @@ _HOMES = {
     "export": "interlace.functions.export",
     "headline": "interlace.functions.headline",
     "keys_of": "solver.placements.plan.keys_of",
+    "mix": "interlace.functions.mix",
     "network_of": "solver.costs.network_of",
     "plan": "interlace.functions.plan",
     "plan_placements": "solver.placements.plan.plan_placements",

@@ -35,6 +35,7 @@ from solver.simulation.engine import Noise, Policy, Timeline
 from solver.simulation.engine import simulate as simulate_checked
 
 if TYPE_CHECKING:
+    from app.schemas.mixes import MixAnswer
     from app.schemas.shapes import ShapeAnswer
     from app.schemas.sweeps import SweepRequest
     from solver.exports import Export
@@ -263,6 +264,32 @@ def shape(request: Mapping[str, Any]) -> "ShapeAnswer":
 
     with faults_raised():
         return answer_of(checked_plain(plain(request), ShapeRequest))
+
+
+def mix(request: Mapping[str, Any]) -> "MixAnswer":
+    """Plan jobs that share links together: shifts, priorities, periods.
+
+    Parameters
+    ----------
+    request
+        What ``POST /v1/mixes`` takes: ``links`` and ``jobs``, and what is to be made least.
+
+    Returns
+    -------
+    MixAnswer
+        Each job alone, beside the others, under known rules and planned, with lower bounds.
+
+    Raises
+    ------
+    InvalidOptions
+        With all faults.
+    """
+    from app.reading.requests import checked_plain  # noqa: PLC0415 - takes time
+    from app.schemas.mixes import MixRequest  # noqa: PLC0415
+    from app.services.mixes import answer_of  # noqa: PLC0415
+
+    with faults_raised():
+        return answer_of(checked_plain(plain(request), MixRequest))
 
 
 def export(

@@ -32,6 +32,15 @@ MAX_COMPUTE_SLOWDOWN = 100.0
 #: Most sizes of a table of measured points.
 MAX_TABLE_SIZES = 2_048
 
+# Jobs beside one another ----------------------------------------------------------------------
+
+#: Most jobs of a mix, links that they share, and phases of a job's iteration.
+MAX_MIX_JOBS = 200
+MAX_MIX_LINKS = 4_096
+MAX_MIX_PHASES = 2_000
+#: Most iterations of each job in a run.
+MAX_MIX_ITERATIONS = 1_000
+
 # Parameter servers ----------------------------------------------------------------------------
 
 #: Most servers of a step.

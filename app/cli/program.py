@@ -19,6 +19,7 @@ from app.cli.commands.example import example
 from app.cli.commands.export import export
 from app.cli.commands.imports import import_
 from app.cli.commands.keys import keys
+from app.cli.commands.mix import mix
 from app.cli.commands.parameter_server import parameter_server
 from app.cli.commands.placements import placements
 from app.cli.commands.plan import plan
@@ -41,6 +42,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "parameter-server": parameter_server,
     "placements": placements,
     "shape": shape,
+    "mix": mix,
     "import": import_,
     "export": export,
     "calibrate": calibrate,

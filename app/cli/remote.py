@@ -24,6 +24,7 @@ from app.schemas.base import AnswerModel, RequestModel
 from app.schemas.cost_models import CostModelAnswer, CostModelRequest
 from app.schemas.estimates import EstimateAnswer, EstimateRequest
 from app.schemas.imports import GraphOut
+from app.schemas.mixes import MixAnswer, MixRequest
 from app.schemas.parameter_servers import ParameterServerAnswer, ParameterServerRequest
 from app.schemas.placement_answer import PlacementsAnswer
 from app.schemas.placements import PlacementsRequest
@@ -156,6 +157,10 @@ class Server:
     def shape(self, request: ShapeRequest) -> ShapeAnswer:
         """Rank the shapes of a job."""
         return self._posted("/v1/shapes", _body(request), ShapeAnswer, 10 * _WORK_S)
+
+    def mix(self, request: MixRequest) -> MixAnswer:
+        """Plan jobs that share links together."""
+        return self._posted("/v1/mixes", _body(request), MixAnswer, 10 * _WORK_S)
 
     def read_run(self, run: str) -> RunOut:
         """Find a run by its id."""

@@ -40,6 +40,9 @@ REQUESTS: dict[str, dict[str, str]] = {
     "shape": {
         "": "ShapeRequest",
     },
+    "mix": {
+        "": "MixRequest",
+    },
     "calibrate": {
         "": "CostModelRequest",
     },
@@ -327,6 +330,38 @@ FIELDS: dict[str, RequestField] = {
         "Standard deviation of each op's factor, log-normal with mean 1",
         least=0,
         most=10.0,
+    ),
+    "MixRequest.bins": RequestField(
+        "Of each link's use over time",
+        least=1,
+        most=1000,
+        default="60",
+    ),
+    "MixRequest.effort": RequestField(
+        "Runs that a plan is sought with",
+        least=0,
+        most=5000,
+        default="600",
+    ),
+    "MixRequest.iterations": RequestField(
+        "Of each job in a run, where no pattern repeats before",
+        least=1,
+        most=1000,
+        default="20",
+    ),
+    "MixRequest.jobs": RequestField(
+        "",
+    ),
+    "MixRequest.links": RequestField(
+        "What jobs share, by name",
+    ),
+    "MixRequest.objective": RequestField(
+        "Which slow-down a plan makes least",
+        choices=(
+            "mean",
+            "worst",
+        ),
+        default="mean",
     ),
     "OptionsBody.barrier": RequestField(
         "The next forward pass waits for all collectives, as in PyTorch",

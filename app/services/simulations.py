@@ -69,7 +69,7 @@ def run(problem: CheckedRequest[SimulationRequest]) -> SimulationAnswer:
         return simulate_program(problem)
     began = time.perf_counter()
     request = problem.request
-    graph, network, choice, rerun = _prepared(problem)
+    graph, network, choice, rerun = prepared(problem)
     timeline = _simulated(simulate, graph, network, rerun)
     explanation = explain(graph, network, timeline, request.bins)
     chain = chain_of(graph)
@@ -105,7 +105,7 @@ def iteration_time_us(problem: CheckedRequest[SimulationRequest]) -> float:
     """Simulate as :func:`run` does, and return the time alone [us]."""
     if is_program(problem.graph, problem.request):
         return program_time_us(problem)
-    graph, network, _, rerun = _prepared(problem)
+    graph, network, _, rerun = prepared(problem)
     return _simulated(iteration_time, graph, network, rerun)
 
 
@@ -124,7 +124,7 @@ def timeline(
             detail = "The changed graph of a program is not drawn: simulate it on its own."
             raise InvalidRequest([Fault("/query/what_if", FaultCode.NOT_SUPPORTED, detail)])
         return simulated_timeline(problem)
-    graph, network, choice, rerun = _prepared(problem)
+    graph, network, choice, rerun = prepared(problem)
     found = _simulated(simulate, graph, network, rerun)
     timelines = {choice.policy if choice else PLAN: found}
     times, graphs = {"iteration_time_us": found.iteration_time}, {}
@@ -139,7 +139,7 @@ def timeline(
     return chrome_trace(graph, timelines, times, graphs)
 
 
-def _prepared(
+def prepared(
     problem: CheckedRequest[SimulationRequest],
 ) -> tuple[Graph, Network, Choice | None, Rerun]:
     """Return what is simulated, and how; the policy with its parameters as they are used."""

@@ -168,6 +168,7 @@ KEEPS_NOTHING = {
     "/v1/predictions/scaling",
     "/v1/predictions/placements",
     "/v1/shapes",
+    "/v1/mixes",
 }
 #: How the changes are called that a route makes; of all others as they are begun: made.
 CHANGES = {
