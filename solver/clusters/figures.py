@@ -102,7 +102,7 @@ def with_figures(
     by_level, ratios = dict(level_gbps or {}), dict(oversubscription or {})
     if faults := list(_faults(topology, by_level, ratios, figures)):
         raise InvalidTopology(faults)
-    given = {name: value for name, value in figures.items() if value is not None}
+    given: dict[str, Any] = {name: value for name, value in figures.items() if value is not None}
     capacities = {
         link.name: by_level.get(link.level) if link.capacity_gbps is None else link.capacity_gbps
         for link in topology.links
