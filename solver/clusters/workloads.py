@@ -26,24 +26,22 @@ IN_ORDER: Final = ("wfbp", "ddp", "single")
 
 
 class Workload(Protocol):
-    """What a search over mappings asks of a job.
-
-    Attributes
-    ----------
-    slots
-        Nodes that it needs.
-    slot_gpus
-        GPUs that it uses of each.
-    """
+    """What a search over mappings asks of a job."""
 
     @property
-    def slots(self) -> int: ...
+    def slots(self) -> int:
+        """Nodes that it needs."""
+        ...
 
     @property
-    def slot_gpus(self) -> int: ...
+    def slot_gpus(self) -> int:
+        """GPUs that it uses of each."""
+        ...
 
     @property
-    def groups(self) -> tuple[GroupTraffic, ...]: ...
+    def groups(self) -> tuple[GroupTraffic, ...]:
+        """What its groups send between slots."""
+        ...
 
     def step_us(self, topology: Topology, gbps: Sequence[float]) -> float:
         """Time of a step [us], with the bandwidth of each group's flows that leave their node."""
@@ -90,7 +88,7 @@ class DataParallelJob:
         from solver.simulation.engine import simulate  # noqa: PLC0415 - late, as policies are
 
         cluster = self.cluster(topology, gbps[0])
-        return simulate(self.graph, network_of(cluster), POLICIES[self.policy]).time
+        return simulate(self.graph, network_of(cluster), POLICIES[self.policy]).iteration_time
 
     def least_us(self, topology: Topology, gbps: Sequence[float]) -> float:
         """Return what no step is faster than [us]."""
@@ -157,22 +155,23 @@ class ShapedJob:
     def groups(self) -> tuple[GroupTraffic, ...]:
         """Groups of more than one rank, from the innermost."""
         shape = self.shape
-        replicas, share = shape.cp * shape.dp, shape.sharing
-        stage = shape.tp * replicas
+        replicas = shape.cp * shape.dp
         sorts = [
             ("tensor", shape.tp, 1, ALL_REDUCE),
             ("context", shape.cp, shape.tp, ALL_REDUCE),
             ("expert", shape.ep, shape.tp, ALL_TO_ALL),
-            ("sharding", share if shape.sharding != "none" else 1, shape.tp, ALL_REDUCE),
-            ("data", replicas, shape.tp, ALL_REDUCE),
-            ("data", replicas // share, shape.tp * share, ALL_REDUCE),
-            ("data", replicas // shape.ep, shape.tp * shape.ep, ALL_REDUCE),
-            ("pipeline", shape.pp, stage, ALL_REDUCE if shape.vpp > 1 else CHAIN),
+            ("pipeline", shape.pp, shape.tp * replicas, ALL_REDUCE if shape.vpp > 1 else CHAIN),
         ]
-        if shape.sharding != "none":
-            del sorts[4]  # its ranks share out first, and sum their shards then
-        else:
-            del sorts[5]
+        sums = [(replicas, shape.tp, shape.sharing)]
+        if shape.ep > 1:  # experts are summed among the ranks that hold the same ones
+            same = max(1, shape.sharing // shape.ep)
+            sums.append((replicas // shape.ep, shape.tp * shape.ep, same))
+        for ranks, stride, share in sums:
+            if shape.sharding == "none":
+                sorts.append(("data", ranks, stride, ALL_REDUCE))
+            else:
+                sorts.append(("sharding", share, stride, ALL_REDUCE))
+                sorts.append(("data", ranks // share, stride * share, ALL_REDUCE))
         seen = dict.fromkeys(each for each in sorts if each[1] > 1)
         found = (
             group_traffic(name, shape.gpus, self.slot_gpus, ranks, stride, kind)
@@ -185,7 +184,7 @@ class ShapedJob:
         return _step(self, topology, tuple(gbps))[0]
 
     def least_us(self, topology: Topology, gbps: Sequence[float]) -> float:
-        """Return the time of a step [us]: passes keep their order, so more bandwidth never hurts."""
+        """Return the time of a step [us]: passes keep their order, so bandwidth never hurts."""
         return _step(self, topology, tuple(gbps))[0]
 
     def busy_us(self, topology: Topology, gbps: Sequence[float]) -> tuple[float, ...]:
