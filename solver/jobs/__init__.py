@@ -1,0 +1,1 @@
+"""Jobs that train beside one another on shared links: simulated, bounded, planned together."""
