@@ -60,6 +60,10 @@ class Wiring:
         """Positions of nodes by name."""
         return {node.name: i for i, node in enumerate(self.topology.nodes)}
 
+    def place(self, nodes: tuple[int, ...]) -> IntArray:
+        """Return positions of nodes, slot by slot, as an array."""
+        return np.array(nodes, dtype=np.int64)
+
     def loads(self, group: GroupTraffic, place: IntArray) -> list[FloatArray] | None:
         """Return flows over each link by height, the larger of both ways, and of domains last.
 
