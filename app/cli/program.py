@@ -8,6 +8,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from app import VERSION
+from app.cli.commands.allocate import allocate
 from app.cli.commands.audit import audit
 from app.cli.commands.backup import backup, restore
 from app.cli.commands.calibrate import calibrate
@@ -41,6 +42,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "parameter-server": parameter_server,
     "placements": placements,
     "shape": shape,
+    "allocate": allocate,
     "import": import_,
     "export": export,
     "calibrate": calibrate,

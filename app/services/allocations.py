@@ -1,15 +1,12 @@
 """Where to put a job: topology and jobs read, node sets ranked."""
 
-from dataclasses import replace
 from itertools import count
 from math import inf
 from typing import Any
 
 from app import VERSION
 from app.errors import InvalidRequest
-from app.reading.graph_faults import checked_graph
 from app.schemas.allocations import (
-    AllocatedJobBody,
     AllocationAnswer,
     AllocationRequest,
     AllocationRow,
@@ -17,10 +14,9 @@ from app.schemas.allocations import (
     RunningJobBody,
     SharedLink,
     SlowedJob,
-    TopologyBody,
 )
-from app.services import examples
-from app.services.shapes import gpu_of, model_of
+from app.services.topologies import topology_of
+from app.services.workloads import workload_of
 from solver.clusters.allocation import (
     AllocationOptions,
     Allocations,
@@ -28,24 +24,14 @@ from solver.clusters.allocation import (
     allocate,
 )
 from solver.clusters.beside import PlacedJob
-from solver.clusters.figures import faults_of_missing, with_figures
 from solver.clusters.mapping import MappingJudge
-from solver.clusters.readers import topology_of_document, topology_of_text
 from solver.clusters.reasons import reason_of
-from solver.clusters.regular import fat_tree, rails
-from solver.clusters.topology import ClusterNode, Topology, unknown_node, wired, with_capacities
+from solver.clusters.topology import unknown_node
 from solver.clusters.wiring import Wiring, wiring_of
-from solver.clusters.workloads import DataParallelJob, ShapedJob, Workload
+from solver.clusters.workloads import Workload
 from solver.codes import FaultCode
-from solver.errors import Fault, InterlaceError
-from solver.graph import ALL_REDUCE, COMPUTE, Graph, Op, build
-from solver.shapes.job_shape import faults_of_shape
+from solver.errors import Fault
 from solver.units import IntArray
-
-#: Pieces of the gradients of a job that is told by two figures.
-_PIECES = 8
-
-_FORMS = ("slurm", "document", "fat_tree", "rails", "nodes")
 
 
 def answer_of(request: AllocationRequest) -> AllocationAnswer:
@@ -57,11 +43,11 @@ def answer_of(request: AllocationRequest) -> AllocationAnswer:
         With all that is wrong with topology, jobs and node sets.
     """
     faults: list[Fault] = []
-    topology = _topology(request.topology, faults)
+    topology = topology_of(request.topology, faults)
     if topology is None:
         raise InvalidRequest(faults)
     wiring = wiring_of(topology)
-    job = _workload(request.job, topology, None, "/job", faults)
+    job = workload_of(request.job, topology, None, "/job", faults)
     running = [
         placed
         for i, body in enumerate(request.running)
@@ -140,8 +126,10 @@ def _row(
 
 def _notes(request: AllocationRequest) -> list[str]:
     said = [
-        "Groups of one sort send at the same time and share links evenly; groups of several sorts "
-        "are timed as if by themselves."
+        (
+            "Groups of one sort send at the same time and share links evenly; groups of several "
+            "sorts are timed as if by themselves."
+        )
     ]
     if request.running:
         said.append(
@@ -156,158 +144,12 @@ def _notes(request: AllocationRequest) -> list[str]:
     return said
 
 
-def _topology(body: TopologyBody, faults: list[Fault]) -> Topology | None:
-    """Return the topology that is meant, or None with all that is wrong or missing."""
-    told = [form for form in _FORMS if getattr(body, form) is not None]
-    if len(told) != 1:
-        detail = f"Topology: give one of {', '.join(_FORMS)}; got {', '.join(told) or 'none'}."
-        faults.append(Fault("/topology", FaultCode.MISSING_FIELD, detail))
-        return None
-    try:
-        topology = _of_form(body, told[0])
-    except InterlaceError as error:
-        place = f"/topology/{told[0]}"
-        faults += [replace(fault, pointer=place + fault.pointer) for fault in error.faults]
-        return None
-    known = topology.link_by_name
-    unknown = [name for name in body.links if name not in known]
-    faults += [
-        Fault(f"/topology/links/{name}", FaultCode.UNKNOWN_LINK, f"There is no link {name!r}.")
-        for name in unknown
-    ]
-    try:
-        topology = with_figures(
-            with_capacities(topology, dict(body.links)),
-            body.level_gbps,
-            body.oversubscription,
-            node_gbps=body.node_gbps,
-            startup_us=body.startup_us,
-            hop_us=body.hop_us,
-            node_startup_us=body.node_startup_us,
-            node_hop_us=body.node_hop_us,
-        )
-    except InterlaceError as error:
-        faults += [replace(fault, pointer=f"/topology{fault.pointer}") for fault in error.faults]
-        return None
-    faults += faults_of_missing(topology, "/topology")
-    return None if faults else topology
-
-
-def _of_form(body: TopologyBody, form: str) -> Topology:
-    if form == "slurm":
-        return topology_of_text(body.slurm or "", body.gpus)
-    if form == "document":
-        return topology_of_document(body.document, body.gpus)
-    if body.fat_tree is not None:
-        return fat_tree(**body.fat_tree.model_dump(), gpus=body.gpus or 8)
-    if body.rails is not None:
-        return rails(**body.rails.model_dump())
-    nodes = [
-        ClusterNode(node.name, node.gpus or body.gpus or 8, tuple(node.above), node.domain)
-        for node in body.nodes or ()
-    ]
-    return wired(nodes, body.levels)
-
-
-def _workload(
-    body: AllocatedJobBody,
-    topology: Topology,
-    slots: int | None,
-    place: str,
-    faults: list[Fault],
-) -> Workload | None:
-    """Return what a job does, or None with what is wrong; ``slots`` of one that runs."""
-    before = len(faults)
-    gpus = body.gpus_per_node or min(node.gpus for node in topology.nodes)
-    told = [
-        form
-        for form, given in (
-            ("graph", body.graph is not None),
-            ("compute_us", body.compute_us is not None or body.gradient_bytes is not None),
-            ("shape", body.shape is not None),
-        )
-        if given
-    ]
-    if len(told) != 1:
-        detail = "A job is told by one of graph, compute_us with gradient_bytes, or shape with "
-        detail += f"model and gpu; got {' and '.join(told) or 'none'}."
-        faults.append(Fault(place, FaultCode.MISSING_FIELD, detail))
-        return None
-    if told[0] == "shape":
-        return _shaped(body, gpus, place, faults)
-    nodes = slots or body.nodes
-    if nodes is None:
-        detail = "A job without a shape needs nodes: how many."
-        faults.append(Fault(f"{place}/nodes", FaultCode.MISSING_FIELD, detail))
-    graph = _graph(body, place, faults)
-    if len(faults) > before or graph is None or nodes is None:
-        return None
-    return DataParallelJob(graph, nodes, gpus, body.policy)
-
-
-def _shaped(body: AllocatedJobBody, gpus: int, place: str, faults: list[Fault]) -> ShapedJob | None:
-    before = len(faults)
-    for field in ("model", "gpu"):
-        if getattr(body, field) is None:
-            detail = f"A job with a shape needs {field}."
-            faults.append(Fault(f"{place}/{field}", FaultCode.MISSING_FIELD, detail))
-    if len(faults) > before or body.model is None or body.gpu is None or body.shape is None:
-        return None
-    model = model_of(body.model, f"{place}/model", faults)
-    found: list[Fault] = []
-    gpu = gpu_of(body.gpu, found)
-    faults += [replace(fault, pointer=place + fault.pointer) for fault in found]
-    if model is None or gpu is None:
-        return None
-    shape = body.shape.to_shape()
-    wrong = [
-        replace(fault, pointer=f"{place}/shape{fault.pointer}")
-        for fault in faults_of_shape(shape, model)
-    ]
-    faults += wrong
-    return None if wrong else ShapedJob(model, gpu, shape, gpus)
-
-
-def _graph(body: AllocatedJobBody, place: str, faults: list[Fault]) -> Graph | None:
-    if isinstance(body.graph, str):
-        if not examples.is_example(body.graph):
-            detail = examples.unknown_example(body.graph)
-            faults.append(Fault(f"{place}/graph", FaultCode.OUT_OF_RANGE, detail))
-            return None
-        given = examples.example(body.graph).graph
-    else:
-        given = body.graph
-    if given is not None:
-        parts = given.buffers_of(), given.free(), given.recorded_of()
-        graph, found = checked_graph(given.name, given.ops_of(), *parts)
-        faults += [replace(fault, pointer=place + fault.pointer) for fault in found]
-        return graph
-    if body.compute_us is None or body.gradient_bytes is None:
-        lacking = "compute_us" if body.compute_us is None else "gradient_bytes"
-        detail = f"compute_us and gradient_bytes go together; {lacking} is missing."
-        faults.append(Fault(f"{place}/{lacking}", FaultCode.MISSING_FIELD, detail))
-        return None
-    return _of_two_figures(body.compute_us, body.gradient_bytes)
-
-
-def _of_two_figures(compute_us: float, gradient_bytes: int) -> Graph:
-    ops = [Op("forward", COMPUTE, compute_us / 3)]
-    before = "forward"
-    for k in range(_PIECES):
-        backward = f"backward{k}"
-        ops.append(Op(backward, COMPUTE, compute_us * 2 / 3 / _PIECES, after=(before,)))
-        size = gradient_bytes // _PIECES
-        ops.append(Op(f"gradient{k}", ALL_REDUCE, bytes=size, after=(backward,)))
-        before = backward
-    return build("two figures", ops)
-
-
 def _placed(
     body: RunningJobBody, wiring: Wiring, place: str, faults: list[Fault]
 ) -> PlacedJob | None:
     before = len(faults)
     nodes = _positions(body.on, wiring, f"{place}/on", faults)
-    job = _workload(body, wiring.topology, len(body.on), place, faults)
+    job = workload_of(body, wiring.topology, len(body.on), place, faults)
     if job is not None and job.slots != len(body.on):
         detail = f"Job {body.name!r} needs {job.slots} nodes and runs on {len(body.on)}."
         faults.append(Fault(f"{place}/on", FaultCode.OUT_OF_RANGE, detail))
