@@ -36,6 +36,7 @@ from app.operations.metrics import Metrics
 from app.operations.settings import Settings
 from app.pages import routes as pages
 from app.routers import (
+    allocations,
     cost_models,
     docs,
     estimates,
@@ -175,6 +176,7 @@ def _include(app: FastAPI) -> None:
         tuners,
         shapes,
         mixes,
+        allocations,
     ):
         app.include_router(routes.router, dependencies=strict)
     app.include_router(graphs.imports, dependencies=strict)

@@ -14,6 +14,7 @@ from typing import Any
 from app.cli.failures import flag_of
 from app.cli.request_field import RequestField
 from app.reading.wording import rules_at
+from app.schemas.allocations import AllocationRequest
 from app.schemas.base import RequestModel
 from app.schemas.cost_models import CostModelRequest
 from app.schemas.mixes import MixRequest
@@ -38,10 +39,11 @@ _REQUESTS: dict[str, type[RequestModel]] = {
     "placements": PlacementsRequest,
     "shape": ShapeRequest,
     "mix": MixRequest,
+    "allocate": AllocationRequest,
     "calibrate": CostModelRequest,
 }
 #: Objects of requests whose fields have flags, or are completed.
-_OBJECTS = ("cluster", "believed", "options", "jitter")
+_OBJECTS = ("cluster", "believed", "options", "jitter", "topology", "job")
 _HEAD = '''\
 """The fields of requests, for the help of their flags.
 

@@ -11,7 +11,17 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from app.errors import InvalidRequest
-    from interlace.functions import export, headline, mix, plan, predict, shape, simulate, sweep
+    from interlace.functions import (
+        allocate,
+        export,
+        headline,
+        mix,
+        plan,
+        predict,
+        shape,
+        simulate,
+        sweep,
+    )
     from solver.calibration import calibrate
     from solver.calibration.fits import Fit
     from solver.calibration.measurements import read_measurements
@@ -89,6 +99,7 @@ __all__ = [
     "StepOp",
     "ThroughputOptions",
     "alike",
+    "allocate",
     "apply_changes",
     "build",
     "build_step",
@@ -177,6 +188,7 @@ _HOMES = {
     "read_trace": "solver.traces.read_trace",
     "runs_of": "solver.estimation.table_runs.runs_of",
     "shape": "interlace.functions.shape",
+    "allocate": "interlace.functions.allocate",
     "simulate": "interlace.functions.simulate",
     "step_of": "solver.parameter_server.of_graph.step_of",
     "sweep": "interlace.functions.sweep",

@@ -35,6 +35,7 @@ from solver.simulation.engine import Noise, Policy, Timeline
 from solver.simulation.engine import simulate as simulate_checked
 
 if TYPE_CHECKING:
+    from app.schemas.allocations import AllocationAnswer
     from app.schemas.mixes import MixAnswer
     from app.schemas.shapes import ShapeAnswer
     from app.schemas.sweeps import SweepRequest
@@ -290,6 +291,33 @@ def mix(request: Mapping[str, Any]) -> "MixAnswer":
 
     with faults_raised():
         return answer_of(checked_plain(plain(request), MixRequest))
+
+
+def allocate(request: Mapping[str, Any]) -> "AllocationAnswer":
+    """Rank node sets for a job: which nodes, which rank on which, beside the jobs that run.
+
+    Parameters
+    ----------
+    request
+        What ``POST /v1/allocations`` takes: ``topology`` and ``job``, and ``running``,
+        ``candidates`` and what counts besides.
+
+    Returns
+    -------
+    AllocationAnswer
+        Node sets from the best, each with every job's step, and a bound of all mappings.
+
+    Raises
+    ------
+    InvalidOptions
+        With all faults.
+    """
+    from app.reading.requests import checked_plain  # noqa: PLC0415 - takes time
+    from app.schemas.allocations import AllocationRequest  # noqa: PLC0415
+    from app.services.allocations import answer_of  # noqa: PLC0415
+
+    with faults_raised():
+        return answer_of(checked_plain(plain(request), AllocationRequest))
 
 
 def export(

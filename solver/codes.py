@@ -38,6 +38,7 @@ class FaultCode(Code):
     # clusters and costs
     UNKNOWN_CHANNEL = "unknown_channel", "A channel is named that is not there, or carries nothing."
     UNKNOWN_LINK = "unknown_link", "A link is named that the cluster does not have."
+    UNKNOWN_NODE = "unknown_node", "A node is named that the topology does not have."
     NOT_MEASURED = "not_measured", "The cost model says nothing of this cluster."
     NOT_ALL_REDUCE = "not_all_reduce", "The algorithm describes the all-reduce alone."
 

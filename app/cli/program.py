@@ -8,6 +8,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from app import VERSION
+from app.cli.commands.allocate import allocate
 from app.cli.commands.audit import audit
 from app.cli.commands.backup import backup, restore
 from app.cli.commands.calibrate import calibrate
@@ -43,6 +44,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "placements": placements,
     "shape": shape,
     "mix": mix,
+    "allocate": allocate,
     "import": import_,
     "export": export,
     "calibrate": calibrate,

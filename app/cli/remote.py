@@ -20,6 +20,7 @@ from app.cli.interrupts import INTERRUPTED, interruptible
 from app.cli.progress import Stage, following
 from app.codes import code_of
 from app.errors import InvalidRequest
+from app.schemas.allocations import AllocationAnswer, AllocationRequest
 from app.schemas.base import AnswerModel, RequestModel
 from app.schemas.cost_models import CostModelAnswer, CostModelRequest
 from app.schemas.estimates import EstimateAnswer, EstimateRequest
@@ -153,6 +154,10 @@ class Server:
     def tuner(self, request: TunerRequest) -> TunerAnswer:
         """Compare measured algorithms of NCCL."""
         return self._posted("/v1/exports/nccl-tuner", _body(request), TunerAnswer, _WORK_S)
+
+    def allocate(self, request: AllocationRequest) -> AllocationAnswer:
+        """Rank node sets for a job."""
+        return self._posted("/v1/allocations", _body(request), AllocationAnswer, 10 * _WORK_S)
 
     def shape(self, request: ShapeRequest) -> ShapeAnswer:
         """Rank the shapes of a job."""

@@ -43,6 +43,11 @@ REQUESTS: dict[str, dict[str, str]] = {
     "mix": {
         "": "MixRequest",
     },
+    "allocate": {
+        "": "AllocationRequest",
+        "topology.": "TopologyBody",
+        "job.": "AllocatedJobBody",
+    },
     "calibrate": {
         "": "CostModelRequest",
     },
@@ -51,6 +56,112 @@ REQUESTS: dict[str, dict[str, str]] = {
 
 #: The fields of these.
 FIELDS: dict[str, RequestField] = {
+    "AllocatedJobBody.compute_us": RequestField(
+        "In the place of a graph",
+        least=1,
+        most=1000000000000.0,
+    ),
+    "AllocatedJobBody.gpu": RequestField(
+        "Known, or figures",
+    ),
+    "AllocatedJobBody.gpus_per_node": RequestField(
+        "Null for all of a node",
+        least=1,
+        most=1024,
+    ),
+    "AllocatedJobBody.gradient_bytes": RequestField(
+        "Beside it",
+        least=8,
+        most=1125899906842624,
+    ),
+    "AllocatedJobBody.graph": RequestField(
+        "Its iteration, data-parallel over all ranks, or an example's name",
+    ),
+    "AllocatedJobBody.model": RequestField(
+        "Of a shape",
+    ),
+    "AllocatedJobBody.nodes": RequestField(
+        "Nodes that it needs",
+        least=1,
+        most=100000,
+    ),
+    "AllocatedJobBody.policy": RequestField(
+        "What launches a graph",
+        choices=(
+            "wfbp",
+            "single",
+            "horovod",
+            "ddp",
+            "ddp_priority",
+            "tictac",
+            "p3",
+            "bytescheduler",
+            "mg_wfbp",
+            "ada_fusion",
+            "pace",
+        ),
+        default="ddp",
+    ),
+    "AllocatedJobBody.price_per_gpu_hour": RequestField(
+        "In any currency",
+        least=0,
+        most=1000000000.0,
+        default="1.0",
+    ),
+    "AllocatedJobBody.shape": RequestField(
+        "How the model is split",
+    ),
+    "AllocatedJobBody.weight": RequestField(
+        "How much its slow-down counts",
+        least=0,
+        most=1000000000.0,
+        is_open=True,
+        default="1.0",
+    ),
+    "AllocationRequest.candidates": RequestField(
+        "Node sets to rank",
+    ),
+    "AllocationRequest.count": RequestField(
+        "How many are returned",
+        least=1,
+        most=2000,
+        default="10",
+    ),
+    "AllocationRequest.free": RequestField(
+        "Nodes that the job may take",
+    ),
+    "AllocationRequest.job": RequestField(
+        "",
+    ),
+    "AllocationRequest.moves": RequestField(
+        "Mappings to try",
+        least=0,
+        most=100000,
+        default="400",
+    ),
+    "AllocationRequest.objective": RequestField(
+        "Mean slow-down of all jobs, the worst, the mean by weight, or the money that GPUs cost in"
+        " an hour while they wait",
+        choices=(
+            "mean",
+            "worst",
+            "weighted",
+            "money",
+        ),
+        default="mean",
+    ),
+    "AllocationRequest.running": RequestField(
+        "",
+    ),
+    "AllocationRequest.simulated": RequestField(
+        "How many of the best are simulated beside running jobs",
+        least=0,
+        most=100,
+        default="3",
+    ),
+    "AllocationRequest.topology": RequestField(
+        "",
+    ),
     "BelievedBody.bandwidth_factor": RequestField(
         "It is believed to have so many times the bandwidth",
         least=0.001,
@@ -1046,5 +1157,68 @@ FIELDS: dict[str, RequestField] = {
         "The most bytes of buckets that are launched and not waited for, but for one bucket alone",
         least=1,
         most=1152921504606846976,
+    ),
+    "TopologyBody.document": RequestField(
+        "Slurm's `topology.yaml` as JSON, or what `kubectl get nodes -o json` or `kubectl get "
+        "nodes,hypernodes -o json` prints",
+    ),
+    "TopologyBody.fat_tree": RequestField(
+        "",
+    ),
+    "TopologyBody.gpus": RequestField(
+        "Of nodes that do not say",
+        least=1,
+        most=1024,
+    ),
+    "TopologyBody.hop_us": RequestField(
+        "Of each step of its ring",
+        least=0,
+        most=1000000000.0,
+        default="0.0",
+    ),
+    "TopologyBody.level_gbps": RequestField(
+        "Capacity of a link up from a level, such as node or leaf",
+    ),
+    "TopologyBody.levels": RequestField(
+        "Names of levels of nodes, from node",
+        default="node, leaf, spine, core",
+    ),
+    "TopologyBody.links": RequestField(
+        "Capacities of single links, `below>above`, one way",
+    ),
+    "TopologyBody.node_gbps": RequestField(
+        "Of a GPU to others of its node, one way",
+        least=1e-06,
+        most=1000000000.0,
+    ),
+    "TopologyBody.node_hop_us": RequestField(
+        "Of each step of its ring",
+        least=0,
+        most=1000000000.0,
+        default="0.0",
+    ),
+    "TopologyBody.node_startup_us": RequestField(
+        "Of a launch in a node",
+        least=0,
+        most=1000000000.0,
+        default="0.0",
+    ),
+    "TopologyBody.nodes": RequestField(
+        "",
+    ),
+    "TopologyBody.oversubscription": RequestField(
+        "By level, for links up whose capacity nothing else tells",
+    ),
+    "TopologyBody.rails": RequestField(
+        "",
+    ),
+    "TopologyBody.slurm": RequestField(
+        "Text of Slurm's `topology.conf`",
+    ),
+    "TopologyBody.startup_us": RequestField(
+        "Of a launch across nodes",
+        least=0,
+        most=1000000000.0,
+        default="0.0",
     ),
 }

@@ -42,10 +42,10 @@ def answer_of(request: ShapeRequest) -> ShapeAnswer:
         With all that is wrong with the model, the cluster and the rows, or with the space.
     """
     faults: list[Fault] = []
-    model = _model(request.model, "/model", faults)
+    model = model_of(request.model, "/model", faults)
     if model is not None and request.sequence is not None:
         model = replace(model, sequence=request.sequence)
-    gpu = _gpu(request.gpu, faults)
+    gpu = gpu_of(request.gpu, faults)
     levels = tuple(level.to_level() for level in request.levels)
     space = request.to_space()
     rows: list[MeasuredShape] = []
@@ -91,7 +91,7 @@ def answer_of(request: ShapeRequest) -> ShapeAnswer:
     )
 
 
-def _model(given: str | TransformerBody, place: str, faults: list[Fault]) -> Transformer | None:
+def model_of(given: str | TransformerBody, place: str, faults: list[Fault]) -> Transformer | None:
     """Return the model that is meant, or None with what is wrong."""
     if isinstance(given, str):
         if given not in PUBLISHED:
@@ -105,7 +105,7 @@ def _model(given: str | TransformerBody, place: str, faults: list[Fault]) -> Tra
     return None if found else model
 
 
-def _gpu(given: str | AcceleratorBody, faults: list[Fault]) -> Accelerator | None:
+def gpu_of(given: str | AcceleratorBody, faults: list[Fault]) -> Accelerator | None:
     """Return the GPU that is meant, or None with what is wrong."""
     if isinstance(given, str):
         if given not in ACCELERATORS:
@@ -131,7 +131,7 @@ def _rows(
     """Return the measured steps, each on as many GPUs as its shape has, with all their faults."""
     found: list[tuple[int, MeasuredShape]] = []
     for i, row in enumerate(request.rows):
-        own = model if row.model is None else _model(row.model, f"/rows/{i}/model", faults)
+        own = model if row.model is None else model_of(row.model, f"/rows/{i}/model", faults)
         shape = row.shape.to_shape()
         if own is not None:
             found.append(

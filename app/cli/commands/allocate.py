@@ -1,0 +1,107 @@
+"""Rank node sets for a job."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from app.cli.failures import explaining
+from app.cli.field_options import option
+from app.cli.options import AsJson, ServerUrl, Set, present, server_at
+
+
+def allocate(
+    topology: Annotated[
+        Path,
+        typer.Argument(
+            metavar="TOPOLOGY",
+            help="Slurm's topology.conf or topology.yaml, kubectl get nodes -o json, or JSON.",
+        ),
+    ],
+    job: Annotated[
+        str | None,
+        typer.Argument(metavar="[JOB]", help="JSON of a job or a graph, or an example's name."),
+    ] = None,
+    nodes: Annotated[int | None, option("AllocatedJobBody.nodes", metavar="N")] = None,
+    compute_us: Annotated[float | None, option("AllocatedJobBody.compute_us")] = None,
+    gradient_bytes: Annotated[
+        int | None, option("AllocatedJobBody.gradient_bytes", metavar="N")
+    ] = None,
+    free: Annotated[
+        str | None,
+        typer.Option(metavar="HOSTS", help="Nodes that may be taken, such as gpu[01-16]."),
+    ] = None,
+    candidates: Annotated[
+        Path | None,
+        typer.Option(help="Node sets to rank: a host list a line, or a JSON list of lists."),
+    ] = None,
+    running: Annotated[
+        Path | None, typer.Option(help="JSON list of jobs that run, each with name and on.")
+    ] = None,
+    gpus: Annotated[int | None, option("TopologyBody.gpus", metavar="N")] = None,
+    node_gbps: Annotated[float | None, option("TopologyBody.node_gbps")] = None,
+    level_gbps: Annotated[
+        str | None,
+        typer.Option(
+            metavar="LEVEL=GBPS,...",
+            help="Capacity of each link up from a level, one way [Gbit/s]: node=400,leaf=3200.",
+        ),
+    ] = None,
+    oversubscription: Annotated[
+        str | None,
+        typer.Option(
+            metavar="LEVEL=RATIO,...",
+            help="What comes into a switch from below over what goes up, instead: leaf=2.",
+        ),
+    ] = None,
+    hop_us: Annotated[float | None, option("TopologyBody.hop_us")] = None,
+    objective: Annotated[str | None, option("AllocationRequest.objective")] = None,
+    moves: Annotated[int | None, option("AllocationRequest.moves", metavar="N")] = None,
+    simulated: Annotated[int | None, option("AllocationRequest.simulated", metavar="N")] = None,
+    count: Annotated[int | None, option("AllocationRequest.count", metavar="N")] = None,
+    set_: Set = None,
+    server: ServerUrl = None,
+    json_: AsJson = False,
+) -> None:
+    """Rank node sets for a job: which nodes, which rank where.
+
+    What the topology does not say, such as bandwidths, is asked for by name.
+
+    \b
+    Examples:
+      interlace allocate topology.conf --nodes 16 --compute-us 80000 --gradient-bytes 2000000000 --node-gbps 3600 --level-gbps node=400 --oversubscription leaf=4
+      interlace allocate topology.conf job.json --free 'gpu[01-32]' --running running.json
+      interlace allocate nodes.json vgg16 --nodes 8 --candidates sets.txt --json
+    """  # noqa: E501 - a line of the help
+    from app.cli import allocation_requests as parts
+    from app.cli.assignments import assignments
+    from app.cli.rendering.allocations import render
+    from app.reading.requests import checked_plain
+    from app.schemas.allocations import AllocationRequest
+    from app.services.allocations import answer_of
+
+    assigned, at = assignments(set_), server_at(server)
+    wiring: dict[str, Any] = parts.topology_of_file(topology)
+    for name, figures in (
+        ("level_gbps", parts.by_level(level_gbps, "--level-gbps")),
+        ("oversubscription", parts.by_level(oversubscription, "--oversubscription")),
+    ):
+        if figures:
+            wiring[name] = {**wiring.get(name, {}), **figures}
+    wiring |= present(gpus=gpus, node_gbps=node_gbps, hop_us=hop_us)
+    own = parts.job_of(job)
+    own |= present(nodes=nodes, compute_us=compute_us, gradient_bytes=gradient_bytes)
+    fields = present(
+        free=None if free is None else parts.named_hosts(free, "--free"),
+        candidates=parts.list_of(candidates, "--candidates"),
+        running=parts.list_of(running, "--running"),
+        objective=objective,
+        moves=moves,
+        simulated=simulated,
+        count=count,
+    )
+    with explaining(str(topology), fields, assigned=assigned):
+        body = assigned.on({"topology": wiring, "job": own, **fields})
+        request = checked_plain(body, AllocationRequest)
+        answer = at.allocate(request) if at else answer_of(request)
+    print(answer.model_dump_json(indent=1) if json_ else render(answer))

@@ -1,0 +1,332 @@
+"""Node sets for a job beside those that run, ranked by what each makes of all jobs."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from math import inf
+from typing import Final
+
+import numpy as np
+
+from solver.clusters.beside import PlacedJob, Profiles, links_of, mix_of
+from solver.clusters.mapping import MOVES, FoundMapping, Mapping, MappingJudge, find_mapping
+from solver.clusters.rules import RULES
+from solver.clusters.wiring import Wiring
+from solver.clusters.workloads import Workload
+from solver.jobs.estimate import estimated_slowdowns
+from solver.jobs.mix import fair_terms
+from solver.jobs.simulate import simulate_mix, slowdowns_of
+from solver.units import IntArray
+
+#: What allocations are ranked by: the mean slow-down of all jobs, the worst, the mean by weight, or
+#: the money that GPUs cost in an hour while they wait.
+OBJECTIVES: Final = ("mean", "worst", "weighted", "money")
+
+#: Iterations of each job in a simulation beside others, at most.
+ITERATIONS: Final = 10
+
+
+@dataclass(frozen=True, slots=True)
+class AllocationOptions:
+    """How allocations are searched and ranked.
+
+    Attributes
+    ----------
+    objective
+        One of :data:`OBJECTIVES`.
+    moves
+        Mappings to try, of all node sets together.
+    simulated
+        How many of the best are simulated beside the jobs that run; the others are estimated.
+    weight, price_per_gpu_hour
+        Of the new job.
+    """
+
+    objective: str = "mean"
+    moves: int = MOVES
+    simulated: int = 3
+    weight: float = 1.0
+    price_per_gpu_hour: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class JobSlowdown:
+    """A job beside the others.
+
+    Attributes
+    ----------
+    name
+        Which.
+    alone_us, time_us
+        Its step alone on its nodes, and beside the others [us].
+    slowdown
+        The new job's over its fastest allocation alone, another's over its own alone.
+    """
+
+    name: str
+    alone_us: float
+    time_us: float
+    slowdown: float
+
+
+@dataclass(frozen=True, slots=True)
+class RankedAllocation:
+    """A node set with the mapping that was found for it, and what it makes of all jobs.
+
+    Attributes
+    ----------
+    candidate
+        Its place among those given; None for one that was searched.
+    rules
+        Rules of today that take the same nodes.
+    mapping
+        Slots on nodes.
+    objective
+        What it is ranked by; less is better.
+    jobs
+        The new job first, then those that run.
+    shared
+        Links that the new job shares with others, and these others' names.
+    is_simulated
+        Whether the slow-downs are simulated; else they are estimated.
+    """
+
+    candidate: int | None
+    rules: tuple[str, ...]
+    mapping: Mapping
+    objective: float
+    jobs: tuple[JobSlowdown, ...]
+    shared: tuple[tuple[str, tuple[str, ...]], ...]
+    is_simulated: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Allocations:
+    """Ranked node sets of a job.
+
+    Attributes
+    ----------
+    ranked
+        From the best.
+    lower_bound_us
+        No mapping onto any of the free nodes has a shorter step, alone [us].
+    rivals
+        What today's rules take of the free nodes, alone: by name.
+    moves
+        Mappings that were tried.
+    """
+
+    ranked: tuple[RankedAllocation, ...]
+    lower_bound_us: float
+    rivals: tuple[tuple[str, Mapping], ...]
+    moves: int
+
+
+@dataclass
+class _Sets:
+    """Node sets that were mapped, each once."""
+
+    found: dict[tuple[int, ...], tuple[int | None, Mapping]] = field(default_factory=dict)
+
+    def add(self, at: int | None, mapping: Mapping) -> None:
+        key = tuple(sorted(mapping.nodes))
+        if mapping.time_us < inf and (
+            key not in self.found or mapping.key < self.found[key][1].key
+        ):
+            self.found[key] = at, mapping
+
+
+def allocate(
+    wiring: Wiring,
+    job: Workload,
+    free: IntArray,
+    candidates: Sequence[IntArray] = (),
+    running: Sequence[PlacedJob] = (),
+    options: AllocationOptions | None = None,
+) -> Allocations:
+    """Rank node sets for a job by what each makes of it and of the jobs that run.
+
+    Parameters
+    ----------
+    wiring
+        The topology.
+    job
+        What is to be put on nodes.
+    free
+        Positions of free nodes; with ``candidates`` their union.
+    candidates
+        Node sets to rank, each with at least as many nodes as the job has slots; none to search
+        all free nodes: what the search finds, what each rule of today takes, and the best below
+        each switch that has room.
+    running
+        Jobs that run.
+    options
+        How; None for the defaults.
+
+    Returns
+    -------
+    Allocations
+        The best first. Sets whose nodes are not joined are left out.
+
+    Notes
+    -----
+    O((moves + sets) flows), an estimate of O(links jobs^2) for each set that shares links, and a
+    simulation for each of the best few. With equal objectives the shorter step alone is first, then
+    the smaller load on links, then the given order.
+    """
+    chosen = options or AllocationOptions()
+    judge = MappingJudge(wiring, job)
+    whole = find_mapping(judge, free, 0 if candidates else chosen.moves)
+    sets, tried = _Sets(), whole.moves
+    if candidates:
+        each = max(8, chosen.moves // len(candidates))
+        for i, nodes in enumerate(candidates):
+            found = find_mapping(judge, np.sort(nodes), each)
+            sets.add(i, found.best)
+            tried += found.moves
+    else:
+        tried += _search(sets, judge, free, whole, chosen.moves)
+    ranked = _Ranking(wiring, job, tuple(running), chosen).of(sets.found.values())
+    by_set = {tuple(sorted(mapping.nodes)): list[str]() for _, mapping in whole.rivals}
+    for name, mapping in whole.rivals:
+        by_set[tuple(sorted(mapping.nodes))].append(name)
+    with_rules = tuple(
+        _with_rules(each, tuple(by_set.get(tuple(sorted(each.mapping.nodes)), ())))
+        for each in ranked
+    )
+    return Allocations(with_rules, whole.lower_bound_us, whole.rivals, tried)
+
+
+def _with_rules(ranked: RankedAllocation, rules: tuple[str, ...]) -> RankedAllocation:
+    return RankedAllocation(
+        ranked.candidate,
+        rules,
+        ranked.mapping,
+        ranked.objective,
+        ranked.jobs,
+        ranked.shared,
+        ranked.is_simulated,
+    )
+
+
+def _search(
+    sets: _Sets, judge: MappingJudge, free: IntArray, whole: FoundMapping, moves: int
+) -> int:
+    """Map the sets that a search tries beside the best: of rules, and below each switch."""
+    sets.add(None, whole.best)
+    for _, mapping in whole.rivals:
+        sets.add(None, mapping)
+    slots, tried = judge.job.slots, 0
+    below: dict[tuple[int, ...], None] = {}
+    for over in judge.wiring.switches[1:]:
+        for switch in np.unique(over[free]):
+            inside = free[over[free] == switch]
+            if len(inside) >= slots:
+                packed = RULES["packed"](judge.wiring, slots, inside)
+                below[tuple(sorted(packed.tolist()))] = None
+    for nodes in below:
+        found = find_mapping(judge, np.array(nodes), max(8, moves // (4 * len(below))))
+        sets.add(None, found.best)
+        tried += found.moves
+    return tried
+
+
+class _Ranking:
+    """Ranks mapped node sets beside jobs that run."""
+
+    def __init__(
+        self,
+        wiring: Wiring,
+        job: Workload,
+        running: tuple[PlacedJob, ...],
+        options: AllocationOptions,
+    ) -> None:
+        self.wiring, self.job, self.running, self.options = wiring, job, running, options
+        self.profiles = Profiles(wiring.topology)
+        self.links = {placed.name: frozenset(links_of(wiring, placed)) for placed in running}
+        self.before = self._slowdowns(running, is_simulated=False)
+
+    def of(self, sets: Iterable[tuple[int | None, Mapping]]) -> list[RankedAllocation]:
+        """Return the sets from the best."""
+        found = list(sets)
+        fastest = min((mapping.time_us for _, mapping in found), default=inf)
+        ranked = sorted(
+            (self._row(at, mapping, fastest, is_simulated=False) for at, mapping in found),
+            key=_order,
+        )
+        if not self.running:
+            return ranked
+        first = self.options.simulated
+        best = [
+            self._row(each.candidate, each.mapping, fastest, is_simulated=True)
+            if each.shared
+            else each
+            for each in ranked[:first]
+        ]
+        return sorted(best, key=_order) + ranked[first:]
+
+    def _row(
+        self, at: int | None, mapping: Mapping, fastest: float, *, is_simulated: bool
+    ) -> RankedAllocation:
+        options = self.options
+        new = PlacedJob("", self.job, mapping, options.weight, options.price_per_gpu_hour)
+        links = frozenset(links_of(self.wiring, new)) if self.running else frozenset()
+        near = self._near(links)
+        factors = dict(self.before)
+        if near:
+            factors |= self._slowdowns((new, *near), is_simulated=is_simulated)
+        rows = []
+        for placed in (new, *self.running):
+            alone, factor = placed.mapping.time_us, factors.get(placed.name, 1.0)
+            base = fastest if placed is new else alone
+            rows.append(JobSlowdown(placed.name, alone, alone * factor, alone * factor / base))
+        shared = tuple(
+            (link, others)
+            for link in sorted(links)
+            if (others := tuple(p.name for p in near if link in self.links[p.name]))
+        )
+        value = self._objective(rows, (new, *self.running))
+        return RankedAllocation(at, (), mapping, value, tuple(rows), shared, is_simulated)
+
+    def _near(self, links: frozenset[str]) -> tuple[PlacedJob, ...]:
+        """Return the running jobs that share these links, or links with such jobs."""
+        reached, near = set(links), dict[str, PlacedJob]()
+        while True:
+            more = [
+                placed
+                for placed in self.running
+                if placed.name not in near and self.links[placed.name] & reached
+            ]
+            if not more:
+                return tuple(placed for placed in self.running if placed.name in near)
+            for placed in more:
+                near[placed.name] = placed
+                reached |= self.links[placed.name]
+
+    def _slowdowns(self, jobs: tuple[PlacedJob, ...], *, is_simulated: bool) -> dict[str, float]:
+        if len(jobs) < 2:  # noqa: PLR2004 - none is alone with others
+            return {placed.name: 1.0 for placed in jobs}
+        mix, _ = mix_of(self.wiring, self.profiles, jobs)
+        if is_simulated:
+            found = slowdowns_of(mix, simulate_mix(mix, fair_terms(mix), ITERATIONS))
+        else:
+            found = estimated_slowdowns(mix)
+        return {placed.name: factor for placed, factor in zip(jobs, found, strict=True)}
+
+    def _objective(self, rows: list[JobSlowdown], jobs: tuple[PlacedJob, ...]) -> float:
+        slow = [row.slowdown for row in rows]
+        if self.options.objective == "worst":
+            return max(slow)
+        if self.options.objective == "money":
+            return sum(
+                placed.gpus * placed.price_per_gpu_hour * (1 - 1 / factor)
+                for placed, factor in zip(jobs, slow, strict=True)
+            )
+        weights = [
+            placed.weight if self.options.objective == "weighted" else 1.0 for placed in jobs
+        ]
+        return sum(w * s for w, s in zip(weights, slow, strict=True)) / sum(weights)
+
+
+def _order(ranked: RankedAllocation) -> tuple[float, float, float, int]:
+    at = -1 if ranked.candidate is None else ranked.candidate
+    return round(ranked.objective, 9), ranked.mapping.time_us, ranked.mapping.load, at

@@ -1,0 +1,78 @@
+"""Slurm's ``topology.conf``: a switch a line, or a block, as Topograph writes them too.
+
+The format is that of the manual page topology.conf(5) of Slurm 25.05. ``LinkSpeed`` has no unit
+there and is not used by Slurm, so it is no capacity here.
+"""
+
+import re
+
+from solver.clusters.readers.hostlist import hosts
+from solver.clusters.readers.switches import SwitchBelow, topology_of_switches
+from solver.clusters.topology import InvalidTopology, Topology
+from solver.codes import FaultCode
+from solver.errors import Fault
+
+#: GPUs of a node where nobody says.
+ASSUMED_GPUS = 8
+
+_FIELD = re.compile(r"(\w+)\s*=\s*(\S+)")
+_KNOWN = frozenset(("switchname", "switches", "nodes", "linkspeed", "blockname", "blocksizes"))
+
+
+def read(text: str, gpus: int | None = None) -> Topology:
+    """Return the topology of a ``topology.conf``.
+
+    Blocks (``BlockName=``) are NVLink domains under one network, as Slurm's block plugin has them.
+    Where lines of switches and of blocks name the same nodes, nodes have both.
+
+    Parameters
+    ----------
+    text
+        The file.
+    gpus
+        GPUs of each node; None for 8.
+
+    Raises
+    ------
+    InvalidTopology
+        With each line that is wrong; places are lines, from 1.
+    """
+    faults: list[Fault] = []
+    switches: list[SwitchBelow] = []
+    blocks: list[SwitchBelow] = []
+    for number, line in enumerate(text.replace("\\\n", " ").splitlines(), 1):
+        place = f"/lines/{number}"
+        stripped = line.partition("#")[0].strip()
+        fields = {key.lower(): value for key, value in _FIELD.findall(stripped)}
+        if not stripped:
+            continue
+        if not fields or not fields.keys() <= _KNOWN:
+            unknown = ", ".join(sorted(fields.keys() - _KNOWN)) or stripped[:40]
+            detail = f"Line {number}: {unknown!r} is not of topology.conf."
+            faults.append(Fault(place, FaultCode.WRONG_FORMAT, detail))
+            continue
+        try:
+            below = hosts(fields.get("nodes", ""), place)
+            under = hosts(fields.get("switches", ""), place)
+        except InvalidTopology as error:
+            faults += error.faults
+            continue
+        if "switchname" in fields:
+            switches.append(SwitchBelow(fields["switchname"], under, below, place))
+        elif "blockname" in fields:
+            blocks.append(SwitchBelow(fields["blockname"], (), below, place))
+    if not faults and not switches and not blocks:
+        detail = "The file has no line SwitchName= or BlockName=."
+        faults.append(Fault("", FaultCode.EMPTY, detail))
+    if faults:
+        raise InvalidTopology(faults)
+    return of_lists(switches, blocks, gpus)
+
+
+def of_lists(switches: list[SwitchBelow], blocks: list[SwitchBelow], gpus: int | None) -> Topology:
+    """Return the topology of switches, blocks, or both."""
+    domains = {node: block.name for block in blocks for node in block.nodes}
+    if not switches:
+        every = tuple(dict.fromkeys(node for block in blocks for node in block.nodes))
+        switches = [SwitchBelow("network", (), every, "")]
+    return topology_of_switches(switches, gpus or ASSUMED_GPUS, domains)

@@ -1,0 +1,160 @@
+"""Topologies as schedulers have them: Slurm's files, Kubernetes' labels, Volcano's HyperNodes."""
+
+from typing import Any
+
+import pytest
+
+from solver.clusters.readers import topology_of_document, topology_of_text
+from solver.clusters.readers.hostlist import hosts
+from solver.clusters.topology import InvalidTopology
+
+TREE = """\
+# two racks under a spine
+SwitchName=leaf1 Nodes=gpu[01-02] LinkSpeed=400
+switchname=leaf2 nodes=gpu03,gpu04
+SwitchName=spine Switches=leaf[1-2]
+"""
+BLOCKS = """\
+BlockName=nvl1 Nodes=gpu[1-2]
+BlockName=nvl2 Nodes=gpu[3-4]
+BlockSizes=2,4
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("a", ("a",)),
+        ("gpu[08-10],login1", ("gpu08", "gpu09", "gpu10", "login1")),
+        ("r[1-2]n[1,3]", ("r1n1", "r1n3", "r2n1", "r2n3")),
+        ("", ()),
+    ],
+)
+def test_host_lists(text: str, names: tuple[str, ...]) -> None:
+    assert hosts(text) == names
+
+
+@pytest.mark.parametrize("text", ["a[1-2", "a]", "a[2-1]", "a[x]", "a[1-200000]"])
+def test_host_lists_that_are_none(text: str) -> None:
+    with pytest.raises(InvalidTopology):
+        hosts(text)
+
+
+def test_topology_conf() -> None:
+    topology = topology_of_text(TREE, gpus=4)
+    assert [(node.name, node.gpus, node.above) for node in topology.nodes] == [
+        ("gpu01", 4, ("leaf1", "spine")),
+        ("gpu02", 4, ("leaf1", "spine")),
+        ("gpu03", 4, ("leaf2", "spine")),
+        ("gpu04", 4, ("leaf2", "spine")),
+    ]
+    assert topology.levels == ("node", "leaf", "spine")
+
+
+def test_blocks_are_nvlink_domains() -> None:
+    topology = topology_of_text(BLOCKS)
+    assert topology.path("gpu1", "gpu2") == ("gpu1>nvl1", "gpu2>nvl1")
+    assert topology.path("gpu1", "gpu3") == ("gpu1>network", "gpu3>network")
+
+
+@pytest.mark.parametrize(
+    ("text", "places"),
+    [
+        ("", [""]),
+        ("NodeName=a\nSwitchName=s Nodes=a[1", ["/lines/1", "/lines/2"]),
+        ("SwitchName=s Nodes=a\nSwitchName=s Nodes=b", ["/lines/2"]),
+        ("SwitchName=s Switches=t", ["/lines/1"]),
+        ("SwitchName=s Switches=t\nSwitchName=t Switches=s", ["/lines/1", "/lines/2"]),
+        ("SwitchName=s Nodes=a\nSwitchName=t Nodes=a", ["/lines/2"]),
+        (
+            "SwitchName=s Nodes=a\nSwitchName=t Switches=s\nSwitchName=u Switches=s",
+            ["/lines/3"],
+        ),
+        ("hello", ["/lines/1"]),
+    ],
+)
+def test_files_that_are_wrong(text: str, places: list[str]) -> None:
+    with pytest.raises(InvalidTopology) as refused:
+        topology_of_text(text)
+    assert [fault.pointer for fault in refused.value.faults] == places
+
+
+def test_topology_yaml() -> None:
+    tree = {
+        "topology": "t",
+        "cluster_default": True,
+        "tree": {
+            "switches": [
+                {"switch": "root", "children": "s[1-2]"},
+                {"switch": "s1", "nodes": "n[1-2]"},
+                {"switch": "s2", "nodes": "n[3-4]"},
+            ]
+        },
+    }
+    block = {
+        "topology": "b",
+        "block": {"block_sizes": [2], "blocks": [{"block": "b1", "nodes": "n[1-2]"}]},
+    }
+    topology = topology_of_document([tree, block])
+    assert topology.node("n3").above == ("s2", "root")
+    assert (topology.node("n1").domain, topology.node("n3").domain) == ("b1", None)
+    assert topology_of_document([block]).node("n1").above == ("network",)
+    with pytest.raises(InvalidTopology):
+        topology_of_document([{"topology": "f", "flat": True}])
+
+
+def test_topographs_labels() -> None:
+    prefix = "network.topology.nvidia.com/"
+    items = [
+        {
+            "metadata": {
+                "name": f"n{i}",
+                "labels": {
+                    f"{prefix}accelerator": f"nvl{i // 2}",
+                    f"{prefix}leaf": f"l{i // 2}",
+                    f"{prefix}spine": "s",
+                },
+            },
+            "status": {"allocatable": {"nvidia.com/gpu": "4"}},
+        }
+        for i in range(4)
+    ]
+    topology = topology_of_document({"kind": "NodeList", "items": items})
+    assert topology.levels == ("node", "leaf", "spine")
+    assert topology.node("n2").above == ("s/l1", "s")
+    assert topology.node("n2").domain == "nvl1"
+    assert topology.gpus == 16
+
+
+def test_levels_of_kueue_and_zones() -> None:
+    label = "cloud.provider.com/topology-"
+    items = [
+        {"metadata": {"name": f"n{i}", "labels": {f"{label}rack": "r1", f"{label}block": f"b{i}"}}}
+        for i in range(2)
+    ]
+    topology = topology_of_document({"items": items}, gpus=2)
+    assert topology.levels == ("node", "rack", "block")
+    assert topology.node("n0").above == ("b0/r1", "b0")  # racks of one name in two blocks
+    assert topology.path("n0", "n1") is None
+    zone = {"metadata": {"name": "z", "labels": {"topology.kubernetes.io/zone": "a"}}}
+    assert topology_of_document({"items": [zone]}).node("z").above == ("a", "network")
+    with pytest.raises(InvalidTopology):
+        topology_of_document({"items": [{"metadata": {"name": "z"}}]})
+    with pytest.raises(InvalidTopology):
+        topology_of_document({"no": "items"})
+
+
+def test_hypernodes() -> None:
+    def hyper(name: str, *members: dict[str, Any]) -> dict[str, Any]:
+        return {"kind": "HyperNode", "metadata": {"name": name}, "spec": {"members": members}}
+
+    exact = {"type": "Node", "selector": {"exactMatch": {"name": "a1"}}}
+    regex = {"type": "Node", "selector": {"regexMatch": {"pattern": "^b"}}}
+    inner = [
+        {"type": "HyperNode", "selector": {"exactMatch": {"name": name}}} for name in ("s0", "s1")
+    ]
+    nodes = [{"kind": "Node", "metadata": {"name": name}} for name in ("a1", "b1", "b2")]
+    document = {"items": [*nodes, hyper("s0", exact), hyper("s1", regex), hyper("s2", *inner)]}
+    topology = topology_of_document(document)
+    assert [node.name for node in topology.nodes] == ["a1", "b1", "b2"]
+    assert topology.path("a1", "b2") == ("a1>s0", "s0>s2", "s1>s2", "b2>s1")
