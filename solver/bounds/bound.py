@@ -11,6 +11,7 @@ from solver.bounds import general
 from solver.bounds.chain import LowerBound
 from solver.bounds.core import with_core
 from solver.bounds.kinds import COMPUTE
+from solver.bounds.tried import tried
 from solver.chain import Chain, by_channel, subchain
 from solver.costs import Cost
 from solver.graph import Graph
@@ -40,6 +41,7 @@ def sharpened(chain: Chain, costs: Sequence[Cost], bound: LowerBound, time: floa
     for tensors, cost in zip(by_channel(chain), costs, strict=True):
         some = subchain(chain, tensors)
         own = with_core(some, cost, one_lane.tightened(some, cost, bound, time))
+        own = tried(some, cost, own, time)
         if own is not bound:
             bound = replace(own, members=tuple(tensors[i] for i in own.members))
     return bound

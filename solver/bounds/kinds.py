@@ -20,6 +20,9 @@ NESTED = "nested"
 CORE = "core"
 
 
+TRIED = "tried"
+
+
 SLOWED = "slowed"
 
 
@@ -50,6 +53,7 @@ BOUND_KINDS: dict[str, str] = {
     PACKING: "the bytes of {these} after {release}, then {tail}",
     NESTED: "{these} between their releases and the compute after each",
     CORE: "{these}: what cannot be sent before {release} or in the {tail} at the end lies between",
+    TRIED: "every beginning of launches of {these} was tried, or takes that long at least",
     SLOWED: "compute alone, slowed down by sending {these}",
     SHARED: "{these} on one network card after {release} and a start-up, then {tail}",
     WINDOWS: "in less, {these} would not fit between what comes before and after each",

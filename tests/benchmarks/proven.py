@@ -130,7 +130,7 @@ def line(name: str, rows: Sequence[Row]) -> str:
     """Say what was proven of a group."""
     gaps = [row.gap for row in rows]
     statuses = Counter(row.status for row in rows)
-    kinds = Counter(row.kind for row in rows)
+    kinds = Counter(f"{row.kind} {row.status}" for row in rows)
     return (
         f"{name}: {len(rows)}, {dict(statuses.most_common())}, "
         f"gap mean {statistics.mean(gaps):.3%} worst {max(gaps):.3%}, "
