@@ -99,6 +99,12 @@ def layered(count: int) -> Iterator[tuple[Graph, Network]]:
         yield small_layered(seed), as_network(small_cluster(seed))
 
 
+def middling(count: int) -> Iterator[tuple[Graph, Network]]:
+    """Yield layered graphs of 9 to 14 tensors."""
+    for seed in range(count):
+        yield small_layered(seed, 9, 14), as_network(small_cluster(seed))
+
+
 def general(count: int) -> Iterator[tuple[Graph, Network]]:
     """Yield small general graphs."""
     for seed in range(count):
@@ -107,7 +113,12 @@ def general(count: int) -> Iterator[tuple[Graph, Network]]:
 
 
 #: What is planned, by name, and how many of each by default.
-GROUPS = {"chains": (chains, 24), "layered": (layered, 1_000), "general": (general, 1_000)}
+GROUPS = {
+    "chains": (chains, 24),
+    "layered": (layered, 1_000),
+    "middling": (middling, 200),
+    "general": (general, 1_000),
+}
 
 
 def solve(graph: Graph, network: Network, tolerance: float) -> Row:
