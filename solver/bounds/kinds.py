@@ -52,7 +52,7 @@ BOUND_KINDS: dict[str, str] = {
     CHAIN: "{these} in release order, then {tail}",
     PACKING: "the bytes of {these} after {release}, then {tail}",
     NESTED: "{these} between their releases and the compute after each",
-    CORE: "{these}: what cannot be sent before {release} or in the {tail} at the end lies between",
+    CORE: "{these}: what cannot be sent before {release} or in the last {tail} lies between",
     TRIED: "every beginning of launches of {these} was tried, or takes that long at least",
     SLOWED: "compute alone, slowed down by sending {these}",
     SHARED: "{these} on one network card after {release} and a start-up, then {tail}",

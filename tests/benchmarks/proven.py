@@ -42,7 +42,7 @@ class Row(NamedTuple):
 
 def layer_chain(seed: int, least: int = 40, most: int = 110) -> Graph:
     """Draw a chain of layers: gradients from the last layer on, needed from the first one on."""
-    generator = random.Random(seed)  # noqa: S311 - a benchmark, not a secret
+    generator = random.Random(seed)
     count = generator.randint(least, most)
     forward = [10 ** generator.uniform(1.5, 3.5) for _ in range(count)]
     sizes = [int(10 ** generator.uniform(3.5, 7.2)) // 4 * 4 + 4 for _ in range(count)]
@@ -61,7 +61,7 @@ def layer_chain(seed: int, least: int = 40, most: int = 110) -> Graph:
 
 def small_layered(seed: int, least: int = 3, most: int = 8) -> Graph:
     """Draw a layered graph of a few tensors: any releases, any tails, on a coarse grid of times."""
-    generator = random.Random(seed)  # noqa: S311 - a benchmark, not a secret
+    generator = random.Random(seed)
     count = generator.randint(least, most)
     ops = []
     is_chain = generator.random() < 0.5
@@ -81,7 +81,7 @@ def small_layered(seed: int, least: int = 3, most: int = 8) -> Graph:
 
 def small_cluster(seed: int) -> Cluster:
     """Draw a cluster for a small layered graph."""
-    generator = random.Random(f"cluster {seed}")  # noqa: S311 - a benchmark, not a secret
+    generator = random.Random(f"cluster {seed}")
     startup = generator.choice((0.0, 50.0, 200.0, 800.0))
     return Cluster(8, generator.choice((2.0, 10.0, 25.0)), startup)
 
