@@ -221,6 +221,8 @@ BOUND_KINDS: dict[str, str] = {
     "chain": "{these} in release order, then {tail}",
     "packing": "the bytes of {these} after {release}, then {tail}",
     "nested": "{these} between their releases and the compute after each",
+    "core": "{these}: what cannot be sent before {release} or in the {tail} at the end lies between",
+    "tried": "every beginning of launches of {these} was tried, or takes that long at least",
     "slowed": "compute alone, slowed down by sending {these}",
     "shared": "{these} on one network card after {release} and a start-up, then {tail}",
     "windows": "in less, {these} would not fit between what comes before and after each",

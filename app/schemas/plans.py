@@ -167,7 +167,14 @@ class PlanAnswer(ExplainedAnswer):
     ] = None
     compute_time_us: Annotated[float, Field(description="The same with free communication [us].")]
     lower_bound_us: Annotated[float, Field(description="Nothing is faster, proven [us].")]
-    gap: Annotated[float | None, Field(description="Iteration time / lower bound - 1.")]
+    gap: Annotated[
+        float | None,
+        Field(
+            description="Iteration time / lower bound - 1: the most that any plan could gain. Of a "
+            "`feasible` plan that may be nothing, for the bound may be too low; of one `within` "
+            "it is the price of few launches."
+        ),
+    ]
     scaling_factor: Annotated[float | None, Field(description="Compute time / iteration time.")]
     exposed_us: Annotated[float, Field(description="Iteration time - compute time [us].")]
     overlap: Annotated[

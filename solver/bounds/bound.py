@@ -9,7 +9,9 @@ from dataclasses import replace
 from solver.bounds import chain as one_lane
 from solver.bounds import general
 from solver.bounds.chain import LowerBound
+from solver.bounds.core import with_core
 from solver.bounds.kinds import COMPUTE
+from solver.bounds.tried import tried
 from solver.chain import Chain, by_channel, subchain
 from solver.costs import Cost
 from solver.graph import Graph
@@ -37,7 +39,9 @@ def sharpened(chain: Chain, costs: Sequence[Cost], bound: LowerBound, time: floa
     It is not above that time.
     """
     for tensors, cost in zip(by_channel(chain), costs, strict=True):
-        own = one_lane.tightened(subchain(chain, tensors), cost, bound, time)
+        some = subchain(chain, tensors)
+        own = with_core(some, cost, one_lane.tightened(some, cost, bound, time))
+        own = tried(some, cost, own, time)
         if own is not bound:
             bound = replace(own, members=tuple(tensors[i] for i in own.members))
     return bound

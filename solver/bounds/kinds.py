@@ -17,6 +17,12 @@ PACKING = "packing"
 NESTED = "nested"
 
 
+CORE = "core"
+
+
+TRIED = "tried"
+
+
 SLOWED = "slowed"
 
 
@@ -46,6 +52,8 @@ BOUND_KINDS: dict[str, str] = {
     CHAIN: "{these} in release order, then {tail}",
     PACKING: "the bytes of {these} after {release}, then {tail}",
     NESTED: "{these} between their releases and the compute after each",
+    CORE: "{these}: what cannot be sent before {release} or in the last {tail} lies between",
+    TRIED: "every beginning of launches of {these} was tried, or takes that long at least",
     SLOWED: "compute alone, slowed down by sending {these}",
     SHARED: "{these} on one network card after {release} and a start-up, then {tail}",
     WINDOWS: "in less, {these} would not fit between what comes before and after each",

@@ -16,6 +16,7 @@ from app.cli.rendering.reports import source
 from app.cli.rendering.tables import shortened, table, time, times
 from app.schemas.plans import BaselineOut, BoundOut, PlanAnswer, TraceAnswer
 from solver.bounds.kinds import reason
+from solver.evidence.gap import gap_remark
 from solver.graph import ALL_REDUCE, NETWORK
 from solver.policies.choice import WHERE_NOT
 
@@ -71,8 +72,11 @@ def _times(answer: PlanAnswer) -> Iterator[Line]:
         time("compute alone", answer.compute_time_us, "with free communication"),
     ]
     shares = {"gap to the lower bound": answer.gap, "communication hidden": answer.overlap}
+    remarks = (gap_remark(answer.status, answer.gap), "")
     rows += [
-        (what, f"{100 * share:.2f}", "%", "") for what, share in shares.items() if share is not None
+        (what, f"{100 * share:.2f}", "%", remark)
+        for (what, share), remark in zip(shares.items(), remarks, strict=True)
+        if share is not None
     ]
     yield times(rows)
 
