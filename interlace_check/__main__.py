@@ -26,7 +26,7 @@ def check(request: dict, plan: dict, certificate: dict) -> str:  # type: ignore[
     time, claimed = executed(work, plan, tolerance), Fraction(plan["iteration_time_us"])
     if abs(time - claimed) > tolerance * time:
         raise Refuted(f"/iteration_time_us: the launches take {float(time)} us")
-    bound, least = proven(work, certificate["lines"]), Fraction(plan["lower_bound_us"])
+    bound, least = proven(work, certificate["lines"], time), Fraction(plan["lower_bound_us"])
     if least > bound * (1 + tolerance):
         raise Refuted(f"/lower_bound_us: {float(bound)} us is proven")
     best = Fraction(plan.get("best_time_us") or claimed)

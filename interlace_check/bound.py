@@ -35,8 +35,8 @@ def longest(work: Work, facts: list[Json], *, is_reversed: bool) -> Heads:
     return start
 
 
-def proven(work: Work, lines: Iterable[Json]) -> Fraction:
-    """Check each line of a certificate, and return the largest bound [us]."""
+def proven(work: Work, lines: Iterable[Json], time: Fraction) -> Fraction:
+    """Check each line of a certificate, and return the largest bound [us], below a known time."""
     facts, bounds = [], []
     for number, line in enumerate(lines, 1):
         (bounds if "bound" in line else facts).append((number, line))
@@ -48,6 +48,8 @@ def proven(work: Work, lines: Iterable[Json]) -> Fraction:
     for number, line in bounds:
         try:
             value = Fraction(line["us"])
+            if value > time:
+                raise Refuted(f"the plan itself takes {float(time)} us")
             _check(work, heads, tails, line, value)
         except (Refuted, KeyError, ValueError) as error:
             raise Refuted(f"line {number} of the certificate: {error}") from error

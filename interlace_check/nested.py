@@ -9,7 +9,7 @@ section 5). All numbers are whole, in one unit.
 from collections.abc import Callable
 from itertools import accumulate
 
-_CELLS = 128
+_CELLS, _MOST = 128, 2000
 
 
 def is_beaten(
@@ -50,6 +50,8 @@ def is_beaten(
         for label in sorted(made):
             if not any(_is_as_good(other, label, a) for other in kept):
                 kept.append(label)
+            if len(kept) > _MOST:
+                return True
     return bool(kept) and (len(work) > 1 or total[-1] + a + r[-1] + q[-1] < goal)
 
 

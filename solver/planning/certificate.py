@@ -62,19 +62,20 @@ def certificate_of(graph: Graph, network: Network, bound: Bound) -> Json:
     try:
         lines = _lines(graph, network, bound)
     except _NotPortable as error:
-        return _without(bound, str(error))
+        return without(bound, str(error))
     found = {"format": FORMAT, "tolerance": str(TOLERANCE), "kind": bound.kind, "lines": lines}
     size = sum(len(str(line)) for line in lines)
     if size > MOST_CHARACTERS:
-        return _without(bound, f"it would have {size:,} characters, of {MOST_CHARACTERS:,} at most")
+        return without(bound, f"it would have {size:,} characters, of {MOST_CHARACTERS:,} at most")
     return found
 
 
-class _NotPortable(Exception):  # noqa: N818 - named after the situation
+class _NotPortable(Exception):
     """A bound that no such lines prove."""
 
 
-def _without(bound: Bound, why: str) -> Json:
+def without(bound: Bound, why: str) -> Json:
+    """Say why a bound has no portable certificate."""
     return {"format": FORMAT, "kind": bound.kind, "no_portable_certificate": why}
 
 
