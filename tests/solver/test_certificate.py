@@ -42,7 +42,7 @@ TABLE = ((1, 50.0), (1000, 60.0), (100_000, 400.0), (1_000_000, 2000.0))
         ("vgg16", Cluster(6, bandwidth_gbps=1e5, reduction_gbps=800, hop_us=2), Options()),
         ("vgg16", Cluster(12, 10, 50, algorithm="double_binary_tree"), Options()),
         ("vgg16", Cluster(16, 10, 50, algorithm="recursive_doubling"), Options()),
-        ("vgg16", Cluster(16, 10, 50, algorithm="parameter_server"), Options()),
+        ("vgg16", Cluster(16, 10, 50, algorithm="in_network"), Options()),
         ("vgg16", Cluster(8, startup_us=9, algorithm="table", table=TABLE), Options()),
     ],
 )
