@@ -13,7 +13,7 @@ from app.jobs.results import (
     problem_and_answer,
     sweep_of,
 )
-from app.services import exports, plans, simulations
+from app.services import certificates, exports, plans, simulations
 from app.services.cost_curves import answer_of as cost_curves_of
 from app.services.parameter_servers import views
 from app.services.sweeps import views as sweep_views
@@ -28,6 +28,13 @@ def plan_timeline(store: Store, plan_id: str, beside: str | None) -> Answered:
     """Draw a plan as a Chrome trace, beside a policy."""
     problem, answer = problem_and_answer(store, PLAN, plan_id)
     return _json(plans.timeline(problem, json.loads(answer), beside))
+
+
+def plan_certificate(store: Store, plan_id: str) -> Answered:
+    """Write down what proves a plan's bound."""
+    problem, answer = problem_and_answer(store, PLAN, plan_id)
+    found = certificates.certificate(problem, json.loads(answer))
+    return _text(certificates.certificate_text(found), "application/json")
 
 
 def simulation_timeline(store: Store, simulation_id: str, is_changed: bool) -> Answered:  # noqa: FBT001

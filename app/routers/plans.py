@@ -67,6 +67,21 @@ async def get_timeline(plan_id: PlanId, answers: AnswersDep, beside: Beside = No
 
 
 @router.get(
+    "/{plan_id}/certificate.json",
+    response_model=dict[str, Any],
+    summary="The proof of a plan as a file to check",
+    responses=problems(404, 409, 422, 503),
+)
+async def get_certificate(plan_id: PlanId, answers: AnswersDep) -> Response:
+    """Return the lines from which the bound follows, or why there are no such lines.
+
+    `python -m interlace_check request.json plan.json certificate.json` checks them, with
+    `/v1/plans/{id}/request` and the plan: it shares no code with the planner.
+    """
+    return await answers.answer("app.calls.drawings:plan_certificate", plan_id)
+
+
+@router.get(
     "/{plan_id}/export",
     summary="A plan as files of another tool",
     responses={**answered("app.schemas.exports:ExportOut"), **problems(404, 409, 422, 503)},

@@ -12,6 +12,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from functools import reduce
 from operator import or_
+from typing import NamedTuple
 
 import numpy as np
 
@@ -99,10 +100,17 @@ def _carried(sizes: IntArray, lanes: IntArray, least: Sequence[Least]) -> FloatA
     return total
 
 
-def _packed(release: FloatArray, sizes: IntArray, lanes: IntArray, least: Sequence[Least]) -> float:
-    """Return the largest rho + the least time [us] of what is released at rho or later."""
+def _packed(
+    release: FloatArray, sizes: IntArray, lanes: IntArray, least: Sequence[Least]
+) -> tuple[float, IntArray]:
+    """Return the largest rho + the least time [us] of what is released at rho or later, and that.
+
+    What is released by then has no place in it.
+    """
     order = np.argsort(-release, kind="stable")
-    return float((release[order] + _carried(sizes[order], lanes[order], least)).max())
+    ends = release[order] + _carried(sizes[order], lanes[order], least)
+    last = int(ends.argmax())
+    return float(ends[last]), order[: last + 1]
 
 
 def _paths(
@@ -110,9 +118,7 @@ def _paths(
 ) -> tuple[FloatArray, FloatArray, LowerBound]:
     """Heads and tails [us] by chain index, and the longest path with its collectives."""
     positions = chain.positions.tolist()
-    weights = list(graph.durations)
-    for i, position in enumerate(positions):
-        weights[position] = float(least[chain.lane[i]](chain.bytes[i : i + 1])[0])
+    weights = _weights(graph, chain, least)
     heads = _heads(graph.order, graph.preds, weights, chain, least)
     tails = _heads(graph.order[::-1], graph.succs, weights, chain, least)
     value, last = max((heads[i] + weights[i], -i) for i in graph.order)
@@ -123,19 +129,55 @@ def _paths(
     return np.array(heads)[at], np.array(tails)[at], LowerBound(value, PATH, tensors)
 
 
+def _weights(graph: Graph, chain: Chain, least: Sequence[Least]) -> list[float]:
+    """Least time of each op [us]."""
+    weights = list(graph.durations)
+    for i, position in enumerate(chain.positions.tolist()):
+        weights[position] = float(least[chain.lane[i]](chain.bytes[i : i + 1])[0])
+    return weights
+
+
+class Ends(NamedTuple):
+    """One direction of a graph: the least start of each op [us], and why.
+
+    ``facts`` names, for an op that starts later than its longest path, the tensors whose bytes are
+    carried before it, by chain index; ``preds`` are those of this direction.
+    """
+
+    starts: list[float]
+    facts: dict[int, list[int]]
+    preds: Positions
+    weights: list[float]
+
+
+def both_ends(graph: Graph, chain: Chain, costs: Sequence[Cost]) -> tuple[Ends, Ends]:
+    """Return the heads and the tails that :func:`lower_bound` rests on, with what raised them."""
+    least = [cost.least(total) for cost, total in zip(costs, lane_bytes(chain), strict=True)]
+    weights = _weights(graph, chain, least)
+    forward: dict[int, list[int]] = {}
+    backward: dict[int, list[int]] = {}
+    heads = _heads(graph.order, graph.preds, weights, chain, least, forward)
+    tails = _heads(graph.order[::-1], graph.succs, weights, chain, least, backward)
+    return Ends(heads, forward, graph.preds, weights), Ends(tails, backward, graph.succs, weights)
+
+
 def _heads(
     order: Sequence[int],
     preds: Positions,
     weights: Sequence[float],
     chain: Chain,
     least: Sequence[Least],
+    facts: dict[int, list[int]] | None = None,
 ) -> list[float]:
     """Least start of each op [us]: longest path, and the channels' work that comes before it.
+
+    ``facts`` is told of each op that comes later than its path the tensors that make it so.
 
     On the reversed graph these are the tails. Where one predecessor comes after all the
     collectives, or is the last of them, its head has their work. Of more than
     :data:`MAX_JOINT_CHANNELS` channels only the work of those counts that carry a predecessor.
     """
+    facts = {} if facts is None else facts
     channels: Collection[int] = range(len(chain.channels))
     are_many = len(channels) > MAX_JOINT_CHANNELS
     index = {position: i for i, position in enumerate(chain.positions.tolist())}
@@ -160,7 +202,9 @@ def _heads(
             for c in channels:
                 some = above[channel[above] == c][-_LATEST:]
                 if len(some) > 1:
-                    head = max(head, _packed(release[some], chain.bytes[some], lanes[some], least))
+                    end, these = _packed(release[some], chain.bytes[some], lanes[some], least)
+                    if end > head:
+                        head, facts[op] = end, some[these].tolist()
         heads[op] = head
         masks[op] = mask
         if op in index:

@@ -107,6 +107,7 @@ def plan_of(
         timeline=timeline,
         baselines=tuple(_baseline(policy, time, bound.value) for policy in baselines),
         evidence=evidence_on(graph, network),
+        network=network,
     )
 
 

@@ -1,8 +1,10 @@
 """What a plan is: frozen data, with its evidence. Unknown is None."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 from solver.buckets import Launch
+from solver.costs import Network
 from solver.evidence.baseline import Baseline
 from solver.evidence.bound import Bound
 from solver.evidence.evidence import NO_EVIDENCE, Evidence
@@ -124,6 +126,8 @@ class Plan:
         On what all of this rests; what cut the search is in it.
     robust
         How it was chosen by its times over draws of the costs; None where it was not.
+    network
+        What its launches cost, as they were simulated.
     """
 
     status: str
@@ -148,6 +152,14 @@ class Plan:
     baselines: tuple[Baseline, ...]
     evidence: Evidence = NO_EVIDENCE
     robust: Robustness | None = None
+    network: Network | None = field(default=None, compare=False, repr=False)
+
+    def certificate(self) -> dict[str, Any]:
+        """Return what proves the bound, as :func:`solver.planning.certificate.certificate_of`."""
+        from solver.planning.certificate import certificate_of  # noqa: PLC0415 - few ask for it
+
+        assert self.network is not None, "a plan knows its network"
+        return certificate_of(self.graph, self.network, self.bound)
 
     @property
     def cut(self) -> str | None:

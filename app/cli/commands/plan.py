@@ -1,5 +1,6 @@
 """Plan one training iteration."""
 
+import json
 from pathlib import Path
 from typing import Annotated
 
@@ -106,6 +107,22 @@ def plan(
         Path | None,
         typer.Option(metavar="PATH", help="Write the answer's JSON there as well."),
     ] = None,
+    certificate: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="PATH",
+            help="Write there what proves the bound; python -m interlace_check reads it, with the "
+            "request and the answer.",
+        ),
+    ] = None,
+    request_out: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="PATH",
+            help="Write there what was planned, as a request: the graph, and the cluster and "
+            "options with all flags.",
+        ),
+    ] = None,
     json_: AsJson = False,
 ) -> None:
     """Plan one training iteration, here or at a service.
@@ -129,6 +146,7 @@ def plan(
       interlace plan graph.json --what-if 'grad:fc6*=remove'
       interlace plan resnet50/graph.txt --json > plan.json
       interlace example vgg16 | interlace plan -
+      interlace plan graph.json --out plan.json --certificate proof.json
       interlace plan graph.json --server http://planner:8000 --tag nightly
     """
     from app.cli import flags, local
@@ -136,6 +154,8 @@ def plan(
     from app.cli.files import GraphSource, read_plan
     from app.cli.rendering.plans import render
     from app.schemas.plans import TraceAnswer
+    from app.services.certificates import certificate as certificate_of
+    from app.services.certificates import certificate_text, request_text
 
     assigned = assignments(set_)
     at = server_at(server, tag, fresh=fresh)
@@ -168,8 +188,8 @@ def plan(
     )
     changes = [flags.change(text) for text in what_if or []]
     names, name, raw = contents(files)
-    if out:
-        check_place(out, files)
+    for place in filter(None, (out, certificate, request_out)):
+        check_place(place, files)
     belief = flags.fields(believed, "--believed")
     given = present(cluster=cluster, believed=belief, options=options, what_if=changes, tag=tag)
     with explaining(
@@ -198,6 +218,10 @@ def plan(
     written = told.model_dump_json(indent=1)
     if out:  # first, since whoever reads the page may leave early
         write(out, f"{written}\n")
+    if request_out:
+        write(request_out, request_text(problem))
+    if certificate:
+        write(certificate, certificate_text(certificate_of(problem, json.loads(written))))
     print(written if json_ else render(told, problem.graph.name, cut_short=cut_short))
     if cut_short:
         raise CommandFailure("interrupted: this is the best plan so far", code=INTERRUPTED)

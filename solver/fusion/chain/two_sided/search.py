@@ -1,6 +1,7 @@
 """A bound on the plans of a chain, and a plan, by the labels from the core outwards."""
 
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from math import inf
 from typing import NamedTuple
 
@@ -10,7 +11,7 @@ from solver.buckets import Launch, Launches, largest_part
 from solver.chain import Chain
 from solver.costs import Cost
 from solver.fusion.chain.two_sided.labels import Labels
-from solver.units import FloatArray, IntArray, slack
+from solver.units import FloatArray, IntArray, same, slack
 
 #: Most tensors taken one by one; more are taken in as many blocks of neighbours.
 _BLOCKS = 320
@@ -60,6 +61,32 @@ def bound_and_plan(chain: Chain, cost: Cost, to_beat: float, effort: int = 1) ->
                 bound = max(bound, least)
                 plans += [plan] if plan else []
     return MinorantSearch(bound, tuple(plans))
+
+
+class NestedProof(NamedTuple):
+    """What a bound by the labels rests on: the tensors of each block, in order, and a line."""
+
+    blocks: tuple[tuple[int, ...], ...]
+    line: tuple[float, float]
+
+
+def proof_of(chain: Chain, cost: Cost, value: float) -> NestedProof | None:
+    """Return the order and the line below the cost by which no plan is below a value [us].
+
+    None where none of those that :func:`bound_and_plan` tries says so.
+    """
+    total = int(chain.bytes.sum())
+    lines = sorted(cost.minorants(total), key=lambda line: -line[0] - line[1] * total)
+    for order in _orders(chain):
+        for line in lines[:_LINES]:
+            bound, _ = _in_order(chain, cost, order, line, value, 1)
+            if same(bound, value):
+                work = np.concatenate([[0.0], line[1] * np.cumsum(chain.bytes[order])])
+                bounds = np.append(_blocks(work), len(chain)).tolist()
+                places = order.tolist()
+                blocks = (tuple(places[a:b]) for a, b in pairwise(bounds))
+                return NestedProof(tuple(blocks), line)
+    return None
 
 
 def _orders(chain: Chain) -> Iterator[IntArray]:
