@@ -10,8 +10,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from app import VERSION as __version__  # noqa: N811 - as packages call it
     from app.errors import InvalidRequest
     from interlace.functions import export, headline, plan, predict, shape, simulate, sweep
+    from interlace.results.plan import Plan
+    from interlace.results.simulation import Simulation
+    from interlace.results.sweep import Sweep
+    from interlace.wire import from_json, to_json
     from solver.calibration import calibrate
     from solver.calibration.fits import Fit
     from solver.calibration.measurements import read_measurements
@@ -40,7 +45,6 @@ if TYPE_CHECKING:
     from solver.placements.options import PlacementOptions as PlacementOptions
     from solver.placements.plan import keys_of, plan_placements
     from solver.planning.options import Options
-    from solver.planning.result import Plan
     from solver.policies import POLICIES
     from solver.policies.choice import Choice
     from solver.programs.headline import program_headline
@@ -86,8 +90,11 @@ __all__ = [
     "ProgramOptions",
     "ProgramPlan",
     "ProgramProblem",
+    "Simulation",
     "StepOp",
+    "Sweep",
     "ThroughputOptions",
+    "__version__",
     "alike",
     "apply_changes",
     "build",
@@ -97,6 +104,7 @@ __all__ = [
     "estimate",
     "explain",
     "export",
+    "from_json",
     "headline",
     "keys_of",
     "network_of",
@@ -114,6 +122,7 @@ __all__ = [
     "simulate",
     "step_of",
     "sweep",
+    "to_json",
     "tuner_table",
     "with_barrier",
 ]
@@ -145,13 +154,16 @@ _HOMES = {
     "Op": "solver.graph.Op",
     "Options": "solver.planning.options.Options",
     "PlacementOptions": "solver.placements.options.PlacementOptions",
-    "Plan": "solver.planning.result.Plan",
+    "Plan": "interlace.results.plan.Plan",
     "ProgramLimits": "solver.programs.problem.ProgramLimits",
     "ProgramOptions": "solver.programs.plan.ProgramOptions",
     "ProgramPlan": "solver.programs.result.ProgramPlan",
     "ProgramProblem": "solver.programs.problem.ProgramProblem",
+    "Simulation": "interlace.results.simulation.Simulation",
     "StepOp": "solver.parameter_server.steps.StepOp",
+    "Sweep": "interlace.results.sweep.Sweep",
     "ThroughputOptions": "solver.parameter_server.options.ThroughputOptions",
+    "__version__": "app.VERSION",
     "alike": "solver.costs.alike",
     "apply_changes": "solver.simulation.what_if.apply_changes",
     "build": "solver.graph.build",
@@ -161,6 +173,7 @@ _HOMES = {
     "estimate": "solver.estimation.estimate.estimate",
     "explain": "solver.explanation.explain.explain",
     "export": "interlace.functions.export",
+    "from_json": "interlace.wire.from_json",
     "headline": "interlace.functions.headline",
     "keys_of": "solver.placements.plan.keys_of",
     "network_of": "solver.costs.network_of",
@@ -178,6 +191,7 @@ _HOMES = {
     "simulate": "interlace.functions.simulate",
     "step_of": "solver.parameter_server.of_graph.step_of",
     "sweep": "interlace.functions.sweep",
+    "to_json": "interlace.wire.to_json",
     "tuner_table": "solver.exports.nccl_tuner.tuner_table",
     "with_barrier": "solver.graph.with_barrier",
 }

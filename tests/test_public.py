@@ -11,7 +11,7 @@ NAMES = {
     *("Graph", "Op", "build", "with_barrier", "MODELS"),
     *("Cluster", "Cost", "alike", "network_of", "Compression", "Chunking"),
     *("plan", "Options", "Plan", "Choice", "POLICIES", "simulate", "chrome_trace", "explain"),
-    *("headline", "program_headline"),
+    *("headline", "program_headline", "Simulation", "Sweep", "from_json", "to_json", "__version__"),
     *("Change", "apply_changes", "predict", "shape", "sweep"),
     *("Buffer", "plan_program", "ProgramProblem", "ProgramLimits", "ProgramOptions", "ProgramPlan"),
     *("calibrate", "read_measurements", "Fit", "estimate", "read_times", "runs_of"),

@@ -17,7 +17,7 @@ def render(answer: ShapeAnswer) -> str:
     )
     rest = [row for row in answer.front if row.name not in {each.name for each in answer.best}]
     return page(
-        _first(answer),
+        best_shape(answer),
         [head],
         [_rows(answer.best)] if answer.best else [],
         ["Slower, in less memory:", _rows(rest)] if rest else [],
@@ -26,7 +26,7 @@ def render(answer: ShapeAnswer) -> str:
     )
 
 
-def _first(answer: ShapeAnswer) -> Iterator[Line]:
+def best_shape(answer: ShapeAnswer) -> Iterator[str]:
     """Say first which shape is the best, and how sure that is."""
     if not answer.best:
         yield "No shape fits."
