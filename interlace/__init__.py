@@ -10,6 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from app import VERSION as __version__  # noqa: N811 - as packages call it
     from app.errors import InvalidRequest
     from interlace.functions import (
         allocate,
@@ -22,6 +23,10 @@ if TYPE_CHECKING:
         simulate,
         sweep,
     )
+    from interlace.results.plan import Plan
+    from interlace.results.simulation import Simulation
+    from interlace.results.sweep import Sweep
+    from interlace.wire import from_json, to_json
     from solver.calibration import calibrate
     from solver.calibration.fits import Fit
     from solver.calibration.measurements import read_measurements
@@ -50,7 +55,6 @@ if TYPE_CHECKING:
     from solver.placements.options import PlacementOptions as PlacementOptions
     from solver.placements.plan import keys_of, plan_placements
     from solver.planning.options import Options
-    from solver.planning.result import Plan
     from solver.policies import POLICIES
     from solver.policies.choice import Choice
     from solver.programs.headline import program_headline
@@ -96,8 +100,11 @@ __all__ = [
     "ProgramOptions",
     "ProgramPlan",
     "ProgramProblem",
+    "Simulation",
     "StepOp",
+    "Sweep",
     "ThroughputOptions",
+    "__version__",
     "alike",
     "allocate",
     "apply_changes",
@@ -108,6 +115,7 @@ __all__ = [
     "estimate",
     "explain",
     "export",
+    "from_json",
     "headline",
     "keys_of",
     "mix",
@@ -126,6 +134,7 @@ __all__ = [
     "simulate",
     "step_of",
     "sweep",
+    "to_json",
     "tuner_table",
     "with_barrier",
 ]
@@ -157,13 +166,16 @@ _HOMES = {
     "Op": "solver.graph.Op",
     "Options": "solver.planning.options.Options",
     "PlacementOptions": "solver.placements.options.PlacementOptions",
-    "Plan": "solver.planning.result.Plan",
+    "Plan": "interlace.results.plan.Plan",
     "ProgramLimits": "solver.programs.problem.ProgramLimits",
     "ProgramOptions": "solver.programs.plan.ProgramOptions",
     "ProgramPlan": "solver.programs.result.ProgramPlan",
     "ProgramProblem": "solver.programs.problem.ProgramProblem",
+    "Simulation": "interlace.results.simulation.Simulation",
     "StepOp": "solver.parameter_server.steps.StepOp",
+    "Sweep": "interlace.results.sweep.Sweep",
     "ThroughputOptions": "solver.parameter_server.options.ThroughputOptions",
+    "__version__": "app.VERSION",
     "alike": "solver.costs.alike",
     "apply_changes": "solver.simulation.what_if.apply_changes",
     "build": "solver.graph.build",
@@ -173,6 +185,7 @@ _HOMES = {
     "estimate": "solver.estimation.estimate.estimate",
     "explain": "solver.explanation.explain.explain",
     "export": "interlace.functions.export",
+    "from_json": "interlace.wire.from_json",
     "headline": "interlace.functions.headline",
     "keys_of": "solver.placements.plan.keys_of",
     "mix": "interlace.functions.mix",
@@ -192,6 +205,7 @@ _HOMES = {
     "simulate": "interlace.functions.simulate",
     "step_of": "solver.parameter_server.of_graph.step_of",
     "sweep": "interlace.functions.sweep",
+    "to_json": "interlace.wire.to_json",
     "tuner_table": "solver.exports.nccl_tuner.tuner_table",
     "with_barrier": "solver.graph.with_barrier",
 }

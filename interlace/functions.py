@@ -3,7 +3,10 @@
 The solver's own functions take what is checked; these take what people have.
 """
 
+import json
+import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import fields as dataclass_fields
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -18,17 +21,19 @@ from interlace.inputs import (
     read,
     read_each,
 )
+from interlace.results.plan import Plan, PlannedFor
+from interlace.results.simulation import Simulation
+from interlace.results.sweep import Sweep
 from solver.chain import chain_of
 from solver.codes import FaultCode
 from solver.costs import Cluster, Network
 from solver.errors import Fault, InvalidOptions
 from solver.evidence.headline import Headline
-from solver.graph import with_barrier
+from solver.graph import Graph, with_barrier
 from solver.planning.headline import headline as headline_checked
 from solver.planning.options import Options
 from solver.planning.plan import plan as plan_checked
 from solver.planning.progress import SILENT, PlanProgress
-from solver.planning.result import Plan
 from solver.policies import POLICIES
 from solver.policies.choice import Choice, bind, choice_faults, resolve
 from solver.simulation.engine import Noise, Policy, Timeline
@@ -37,8 +42,8 @@ from solver.simulation.engine import simulate as simulate_checked
 if TYPE_CHECKING:
     from app.schemas.allocations import AllocationAnswer
     from app.schemas.mixes import MixAnswer
-    from app.schemas.shapes import ShapeAnswer
     from app.schemas.sweeps import SweepRequest
+    from interlace.results.shape import Shapes
     from solver.exports import Export
     from solver.prediction.passes import Passes
     from solver.prediction.scaling import ScalingOptions, ScalingRow
@@ -79,6 +84,12 @@ def plan(
         The same, where they are of several of these.
     InvalidTrace
         When a file is not readable.
+
+    Examples
+    --------
+    >>> import interlace
+    >>> interlace.plan("two_layers", {"workers": 8, "bandwidth_gbps": 10}, {"barrier": True})
+    <Plan of 'two layers': 8.650 ms, optimal, bound 8.650 ms, 2 buckets, 2 launches>
     """
     fields = {} if options is None else {"options": _options(options)}
     asked = read(PlanRequest, graph, network, fields)
@@ -87,7 +98,12 @@ def plan(
         raise InvalidOptions([Fault("/what_if", FaultCode.EXTRA_FIELD, detail)])
     with faults_raised("/options"):
         chosen = _chosen(asked.request, options)
-        return plan_checked(asked.graph, asked.network, chosen, progress)
+        began = time.perf_counter()
+        found = plan_checked(asked.graph, asked.network, chosen, progress)
+    took = round(time.perf_counter() - began, 6)
+    origin = PlannedFor(asked.graph, asked.network, chosen, asked.request, took)
+    own = {each.name: getattr(found, each.name) for each in dataclass_fields(found)}
+    return Plan(**own, planned_for=origin)
 
 
 def headline(
@@ -123,7 +139,7 @@ def simulate(
     network: NetworkInput | None,
     policy: PolicyInput | Policy,
     noise: Noise | None = None,
-) -> Timeline:
+) -> Simulation:
     """Run one iteration of a graph under a policy.
 
     Parameters
@@ -149,7 +165,8 @@ def simulate(
         asked = read(SimulationRequest, graph, network, {"policy": name})
         if faults := list(policy_faults(asked.request, chain_of(asked.graph))):
             raise InvalidOptions(faults)
-        return simulate_checked(asked.graph, asked.network, policy, noise)
+        ran = asked.graph
+        return _simulation(simulate_checked(ran, asked.network, policy, noise), ran)
     asked = read(SimulationRequest, graph, network, {"policy": choice_json(policy)})
     choice = asked.request.to_choice()
     assert choice is not None, "a policy is given"
@@ -157,7 +174,12 @@ def simulate(
     if faults := list(policy_faults(asked.request, chain_of(ran))):
         raise InvalidOptions(faults)
     used = resolve(choice, ran, asked.network)
-    return simulate_checked(ran, asked.network, bind(used), noise)
+    return _simulation(simulate_checked(ran, asked.network, bind(used), noise), ran)
+
+
+def _simulation(found: Timeline, ran: Graph) -> Simulation:
+    own = {each.name: getattr(found, each.name) for each in dataclass_fields(found)}
+    return Simulation(**own, graph=ran)
 
 
 def sweep(
@@ -167,7 +189,7 @@ def sweep(
     *,
     seed: int = 0,
     time_limit_s: float = 10.0,
-) -> "tuple[Cell, ...]":
+) -> Sweep:
     """Compute a cell for each cluster, one after the other: the time of each policy on it.
 
     Parameters
@@ -189,7 +211,7 @@ def sweep(
     """
     from app.schemas.sweeps import SweepRequest  # noqa: PLC0415 - takes time
 
-    fields = {
+    fields: dict[str, Any] = {
         "policies": [choice_json(policy) for policy in policies],
         "seed": seed,
         "time_limit_s": time_limit_s,
@@ -197,7 +219,8 @@ def sweep(
     found = read_each(SweepRequest, graph, clusters, fields)
     if found and (faults := list(_policy_faults(found[0]))):
         raise InvalidOptions(faults)
-    return tuple(_cell(asked) for asked in found)
+    names = [each if isinstance(each, str) else json.dumps(each) for each in fields["policies"]]
+    return Sweep([_cell(asked) for asked in found], names)
 
 
 def predict(
@@ -240,7 +263,7 @@ def predict(
     return predict(found[0].graph, rows, found[0].request.to_options(), passes)
 
 
-def shape(request: Mapping[str, Any]) -> "ShapeAnswer":
+def shape(request: Mapping[str, Any]) -> "Shapes":
     """Rank the shapes of a job: which parallelism, how long a step, what memory.
 
     Parameters
@@ -251,7 +274,7 @@ def shape(request: Mapping[str, Any]) -> "ShapeAnswer":
 
     Returns
     -------
-    ShapeAnswer
+    Shapes
         The best shapes and the front of time and memory, with what is proven of the others.
 
     Raises
@@ -262,9 +285,11 @@ def shape(request: Mapping[str, Any]) -> "ShapeAnswer":
     from app.reading.requests import checked_plain  # noqa: PLC0415 - takes time
     from app.schemas.shapes import ShapeRequest  # noqa: PLC0415
     from app.services.shapes import answer_of  # noqa: PLC0415
+    from interlace.results.shape import Shapes  # noqa: PLC0415
 
     with faults_raised():
-        return answer_of(checked_plain(plain(request), ShapeRequest))
+        answer = answer_of(checked_plain(plain(request), ShapeRequest))
+    return Shapes.model_construct(**dict(answer))
 
 
 def mix(request: Mapping[str, Any]) -> "MixAnswer":

@@ -12,6 +12,7 @@ from app.cli.commands.allocate import allocate
 from app.cli.commands.audit import audit
 from app.cli.commands.backup import backup, restore
 from app.cli.commands.calibrate import calibrate
+from app.cli.commands.compare import compare
 from app.cli.commands.config import config
 from app.cli.commands.delete import delete
 from app.cli.commands.demo import demo
@@ -21,6 +22,7 @@ from app.cli.commands.export import export
 from app.cli.commands.imports import import_
 from app.cli.commands.keys import keys
 from app.cli.commands.mix import mix
+from app.cli.commands.open import open_
 from app.cli.commands.parameter_server import parameter_server
 from app.cli.commands.placements import placements
 from app.cli.commands.plan import plan
@@ -37,6 +39,7 @@ from app.cli.extras import check_extra, missing_extra
 COMMANDS: dict[str, Callable[..., None]] = {
     "serve": serve,
     "plan": plan,
+    "compare": compare,
     "simulate": simulate,
     "predict": predict,
     "sweep": sweep,
@@ -51,6 +54,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "dlc": dlc,
     "sizes": sizes,
     "run": run_,
+    "open": open_,
     "delete": delete,
     "audit": audit,
     "backup": backup,

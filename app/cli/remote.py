@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, Literal, NoReturn, TypeVar
+from urllib.parse import quote
 from uuid import uuid4
 
 import typer
@@ -52,7 +53,7 @@ from interlace_client import (
     Unreachable,
 )
 from interlace_client.options import WaitOptions
-from interlace_client.problems import Unauthenticated
+from interlace_client.problems import NotFound, Unauthenticated
 from solver.errors import Fault
 from solver.graph import Graph
 from solver.traces import TraceOptions
@@ -65,6 +66,12 @@ Json = dict[str, Any]
 
 #: What makes a job may take so long to be answered, and so much longer what makes none [s].
 _ANSWER_S, _WORK_S = 10.0, 60.0
+
+#: What has a page under its own id; its path on the page is that of the API.
+_PAGES = (
+    *(kind.name for kind in (PLANS, SIMULATIONS, SWEEPS, IMPORTS, PARAMETER_SERVERS)),
+    *("graphs", "cost-models"),
+)
 
 #: The fields of an op as graphs are printed here; the service keeps them in the order of letters.
 _FIELDS = (
@@ -172,6 +179,27 @@ class Server:
         with self._explaining(), self._client() as client:
             self._check()
             return self._as(RunOut, client.read_run(run).raw)
+
+    def read_plan(self, plan: str) -> PlanAnswer:
+        """Find a plan by its id."""
+        with self._explaining(), self._client() as client:
+            self._check()
+            job = client.get(PLANS, plan)
+            if job.result is None:
+                self._give_up(f"plan {plan} is {job.state}")
+            return self._as(PlanAnswer, job.raw)
+
+    def page_of(self, name: str) -> str:
+        """Find the address of the page of what an id names."""
+        with self._explaining(), self._client() as client:
+            self._check()
+            for path in _PAGES:
+                try:
+                    client.read(f"/v1/{path}/{quote(name, safe='')}")
+                except NotFound:
+                    continue
+                return f"{self.url.rstrip('/')}/{path}/{quote(name, safe='')}"
+            self._give_up(f"has nothing of the id {name}")
 
     def delete(self, kind: Literal["graph", "cost-model"], name: str) -> None:
         """Delete a graph or a cost model by its id."""

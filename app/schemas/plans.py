@@ -24,6 +24,7 @@ from app.schemas.programs import (
 )
 from app.schemas.schedules import BucketOut, Schedule
 from solver.bounds.kinds import BOUND_KINDS, kind_sentences
+from solver.evidence.brief import Brief
 from solver.evidence.doubts import DoubtedGain
 from solver.evidence.evidence import Evidence
 from solver.evidence.headline import Headline
@@ -140,6 +141,14 @@ class WhatIf(AnswerModel):
 class PlanAnswer(ExplainedAnswer):
     """A plan with its evidence."""
 
+    brief: Annotated[
+        Brief | None,
+        Field(
+            exclude_if=is_unknown,
+            description="The verdict with its figures, what limits the plan, and what to do next: "
+            "what to show first. Left out in drafts and beyond 200,000 ops and edges.",
+        ),
+    ] = None
     headline: Annotated[
         Headline | None,
         Field(

@@ -16,6 +16,7 @@ from app.services.warnings import (
     warnings_of,
 )
 from solver.chain import chain_of
+from solver.evidence.brief import brief_of
 from solver.evidence.headline import ComparedPlan, Headline
 from solver.planning.result import Plan
 from solver.prediction.osf import Osf
@@ -40,6 +41,15 @@ def plan_answer(
     return PlanAnswer.of(
         why,
         plan,
+        brief=gains
+        and brief_of(
+            gains,
+            why.limited_by,
+            plan.exposed_us,
+            plan.iteration_time_us,
+            why.sensitivities or (),
+            barrier=request.has_barrier,
+        ),
         headline=gains,
         off_calibration=beside and list(beside.off_calibration),
         runtime_s=runtime_s,

@@ -74,13 +74,13 @@ def solve(problem: CheckedRequest[PlanRequest], watch: Follower | None = None) -
     except InvalidGraph as error:
         raise InvalidRequest(within("graph", error.faults)) from error
     progress.phase(EXPLANATION)
-    why = _why(network, found)
+    why = explained_plan(network, found)
     osf = osf_of(graph, network)
     runtime = round(time.perf_counter() - began, 6)
     return plan_answer(problem, found, why, changed, osf, runtime, beside)
 
 
-def _why(network: Network, found: Plan) -> ExplainedAnswer:
+def explained_plan(network: Network, found: Plan) -> ExplainedAnswer:
     """Explain a plan, by simulating it again with changes."""
     graph, timeline = found.graph, found.timeline
     if is_large(graph):

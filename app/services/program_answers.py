@@ -32,6 +32,7 @@ from app.services.program_problems import (
 )
 from app.services.warnings import chunks_of, launched, search_of, units_of, warnings_of
 from solver.bounds.status import FEASIBLE
+from solver.evidence.brief import brief_of
 from solver.evidence.headline import ComparedPlan
 from solver.planning.result import Proof
 from solver.programs.explanation.explain import ProgramExplanation
@@ -59,9 +60,18 @@ def program_answer(
     request, graph = problem.request, problem.graph
     buckets, parts = buckets_of(planned), parts_of(planned)
     named = {"baselines": list(policies_of(request))}
+    explained = explained_program(planned, why, more, front or ())
     return PlanAnswer.of(
-        explained_program(planned, why, more, front or ()),
+        explained,
         planned,
+        brief=beside
+        and brief_of(
+            beside.headline,
+            explained.limited_by,
+            planned.exposed_us,
+            planned.iteration_time_us,
+            explained.sensitivities or (),
+        ),
         headline=beside and beside.headline,
         off_calibration=beside and list(beside.off_calibration),
         runtime_s=runtime_s,

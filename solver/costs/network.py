@@ -2,8 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from functools import cache
+from dataclasses import dataclass, field, replace
 from math import inf
 from typing import NamedTuple
 
@@ -132,6 +131,54 @@ class Network:
         return self.cost(lane)
 
 
+@dataclass(frozen=True, slots=True)
+class _OfCluster:
+    """The cost of each lane of a cluster, computed once; another of the same cluster is equal."""
+
+    cluster: Cluster
+    known: dict[ChannelCost, Cost] = field(
+        init=False, default_factory=dict, compare=False, repr=False
+    )
+
+    def __call__(self, lane: ChannelCost) -> Cost:
+        found = self.known.get(lane)
+        if found is None:
+            found = self.known[lane] = self._computed(lane)
+        return found
+
+    def __reduce__(self) -> tuple[type["_OfCluster"], tuple[Cluster]]:
+        """Pickle the cluster alone."""
+        return _OfCluster, (self.cluster,)
+
+    def _computed(self, lane: ChannelCost) -> Cost:
+        channels = {NETWORK: self.cluster, **dict(self.cluster.channels)}
+        if lane.channel not in channels:
+            detail = f"The cluster has no channel {lane.channel!r}."
+            raise InvalidCluster([Fault("/channels", FaultCode.UNKNOWN_CHANNEL, detail)])
+        try:
+            return cost_of(channels[lane.channel], lane.kind)
+        except InvalidCluster as error:
+            under = "" if lane.channel == NETWORK else f"/channels/{lane.channel}"
+            raise InvalidCluster(
+                [Fault(under + f.pointer, f.code, f.detail) for f in error.faults]
+            ) from None
+
+
+@dataclass(frozen=True, slots=True)
+class _Alike:
+    """The same cost in every lane."""
+
+    cost: Cost
+
+    def __call__(self, _lane: ChannelCost) -> Cost:
+        return self.cost
+
+
+def cluster_behind(network: Network) -> Cluster | None:
+    """Return the cluster that a network was made of; None of one of other costs."""
+    return network.cost.cluster if isinstance(network.cost, _OfCluster) else None
+
+
 def network_of(cluster: Cluster) -> Network:
     """Cost of each lane of a cluster, computed once.
 
@@ -144,23 +191,9 @@ def network_of(cluster: Cluster) -> Network:
     if faults := list(cluster_faults(cluster)):
         raise InvalidCluster(faults)
     channels = {NETWORK: cluster, **dict(cluster.channels)}
-
-    @cache
-    def cost(lane: ChannelCost) -> Cost:
-        if lane.channel not in channels:
-            detail = f"The cluster has no channel {lane.channel!r}."
-            raise InvalidCluster([Fault("/channels", FaultCode.UNKNOWN_CHANNEL, detail)])
-        try:
-            return cost_of(channels[lane.channel], lane.kind)
-        except InvalidCluster as error:
-            under = "" if lane.channel == NETWORK else f"/channels/{lane.channel}"
-            raise InvalidCluster(
-                [Fault(under + f.pointer, f.code, f.detail) for f in error.faults]
-            ) from None
-
     cards = ((name, channel.shares) for name, channel in channels.items())
     return Network(
-        cost,
+        _OfCluster(cluster),
         cluster.compute_slowdown,
         tuple((name, card) for name, card in cards if card is not None),
         tuple((name, channel.workers) for name, channel in channels.items()),
@@ -223,4 +256,4 @@ def as_network(given: Network | Cluster) -> Network:
 
 def alike(cost: Cost, compute_slowdown: float = 1.0) -> Network:
     """Return a network that costs the same in every lane."""
-    return Network(lambda _: cost, compute_slowdown)
+    return Network(_Alike(cost), compute_slowdown)

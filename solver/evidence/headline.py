@@ -51,7 +51,7 @@ def headline_of(gains: Sequence[Gain], cut: str | None = None) -> Headline:
 
 
 #: What each barrier is called behind a verdict, where both are spoken of.
-_WAITS = {True: "under PyTorch's barrier", False: "without a barrier"}
+WAITS = {True: "under PyTorch's barrier", False: "without a barrier"}
 
 
 def gain_sentence(gains: Sequence[Gain]) -> str:
@@ -77,7 +77,7 @@ def gain_sentence(gains: Sequence[Gain]) -> str:
     ]
     why = first.why
     if hidden[first.verdict]:  # the reason is not that of what was said last
-        where = _WAITS[bool(first.barrier)]
+        where = WAITS[bool(first.barrier)]
         why = f"{where[0].upper()}{where[1:]}: {why}"
     return " ".join([*parts[:1], why, *parts[1:]])
 
@@ -94,7 +94,7 @@ def _judged(gains: Sequence[Gain], hidden: Sequence[Gain]) -> str:
     """Say what gains of one verdict are, that verdict, and what these hide."""
     said = _with_verdict(gains)
     if hidden:
-        here, there = (_WAITS[bool(some[0].barrier)] for some in (gains, hidden))
+        here, there = (WAITS[bool(some[0].barrier)] for some in (gains, hidden))
         said = f"{said} {here}; {there} {_with_verdict(hidden)}"
     return f"{said[0].upper()}{said[1:]}."
 

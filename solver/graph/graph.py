@@ -1,7 +1,7 @@
 """The training iteration as a graph of compute ops and collectives."""
 
 from collections.abc import Container, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -26,7 +26,7 @@ from solver.limits import MAX_FAULTS_SOUGHT
 _NAMED = 8
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Graph:
     """A checked graph; build it with :func:`build`.
 
@@ -65,7 +65,20 @@ class Graph:
     buffers: tuple[Buffer, ...] = ()
     free: tuple[str, ...] = ()
     recorded: RecordedStep | None = None
-    memo: dict[str, Any] = field(init=False, default_factory=dict, compare=False, repr=False)
+    memo: dict[str, Any] = field(init=False, default_factory=dict, compare=False)
+
+    def __repr__(self) -> str:
+        """Say in a line what it is."""
+        sent = sum(self.ops[i].bytes or 0 for i in self.collectives)
+        many = len(self.collectives)
+        return (
+            f"<Graph {self.name!r}: {len(self.ops) - many:,} compute ops, {many:,} collectives of "
+            f"{sent / 1e6:,.1f} MB>"
+        )
+
+    def __reduce__(self) -> tuple[type["Graph"], tuple[Any, ...]]:
+        """Pickle its value, without what was computed of it."""
+        return Graph, tuple(getattr(self, each.name) for each in fields(self) if each.init)
 
 
 def build(

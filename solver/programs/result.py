@@ -74,7 +74,7 @@ class Executed:
         return self.run.peak_bytes
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class ProgramPlan(Executed):
     """A planned program with its evidence.
 
@@ -101,6 +101,14 @@ class ProgramPlan(Executed):
     baselines: tuple[Baseline, ...]
     evidence: Evidence = NO_EVIDENCE
     robust: Robustness | None = None
+
+    def __repr__(self) -> str:
+        """Say in a line what it is."""
+        return (
+            f"<ProgramPlan of {self.problem.graph.name!r}: {self.iteration_time_us / 1e3:,.3f} ms, "
+            f"{self.status}, bound {self.lower_bound_us / 1e3:,.3f} ms, "
+            f"{len(self.program.buckets):,} buckets, {self.peak_bytes / 2**30:,.2f} GiB>"
+        )
 
     @property
     def lower_bound_us(self) -> float:

@@ -34,6 +34,7 @@ _NOT_RUN = {
     "interlace keys revoke": "it needs the id of a key; tests/app makes one",
     "interlace keys rotate": "it needs the id of a key; tests/app makes one",
     "interlace demo": "tests/app runs it",
+    "interlace open": "it needs the id of an answer; tests/app opens one",
     "interlace run": "it needs a run; tests/app shows one",
 }
 _PROFILE = """\

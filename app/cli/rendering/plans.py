@@ -7,6 +7,7 @@ from app.cli.rendering.clusters import channels, cost, place
 from app.cli.rendering.doubts import believed, off_calibration, robust
 from app.cli.rendering.explanations import cuts, limits, recorded, rests_on, warnings
 from app.cli.rendering.figures import counted, percent
+from app.cli.rendering.first_screen import first_screen
 from app.cli.rendering.headlines import headline
 from app.cli.rendering.page import Line, page
 from app.cli.rendering.policies import titled
@@ -34,6 +35,7 @@ def render(answer: PlanAnswer, name: str, *, cut_short: bool = False) -> str:
     report = answer.report if isinstance(answer, TraceAnswer) else None
     return page(
         cuts(answer.warnings),
+        first_screen(answer.brief, answer.critical_path),
         _head(answer, name),
         [*headline(answer.headline), *rests_on(answer.evidence)],
         _times(answer),

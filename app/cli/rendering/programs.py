@@ -9,6 +9,7 @@ from app.cli.rendering.clusters import channels, cost, place
 from app.cli.rendering.doubts import off_calibration, robust
 from app.cli.rendering.explanations import cuts, recorded, rests_on, warnings, what_if
 from app.cli.rendering.figures import counted, percent
+from app.cli.rendering.first_screen import first_of_simulation, first_screen
 from app.cli.rendering.headlines import headline
 from app.cli.rendering.page import Line, page
 from app.cli.rendering.proofs import proven
@@ -54,6 +55,7 @@ def program(answer: PlanAnswer, name: str) -> str:
     report = answer.report if isinstance(answer, TraceAnswer) else None
     return page(
         cuts(answer.warnings),
+        first_screen(answer.brief, answer.critical_path),
         _head(answer, name),
         headline(answer.headline),
         rests_on(answer.evidence),
@@ -72,7 +74,16 @@ def program(answer: PlanAnswer, name: str) -> str:
 
 def simulated(answer: "SimulationAnswer", name: str) -> str:
     """Write a simulated program as a page of text."""
+    title = "the plan given" if answer.policy is None else answer.policy.policy
     return page(
+        first_of_simulation(
+            _TITLES.get(title, title),
+            answer.iteration_time_us,
+            answer.exposed_us,
+            answer.limited_by,
+            answer.sensitivities,
+            answer.critical_path,
+        ),
         _head(answer, name),
         rests_on(answer.evidence),
         _simulated_times(answer),

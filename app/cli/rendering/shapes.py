@@ -17,13 +17,25 @@ def render(answer: ShapeAnswer) -> str:
     )
     rest = [row for row in answer.front if row.name not in {each.name for each in answer.best}]
     return page(
+        best_shape(answer),
         [head],
         [_rows(answer.best)] if answer.best else [],
-        [answer.best[0].why] if answer.best else [],
         ["Slower, in less memory:", _rows(rest)] if rest else [],
         _machine(answer),
         answer.notes,
     )
+
+
+def best_shape(answer: ShapeAnswer) -> Iterator[str]:
+    """Say first which shape is the best, and how sure that is."""
+    if not answer.best:
+        yield "No shape fits."
+        return
+    best = answer.best[0]
+    sure = "no other shape is faster, proven" if answer.is_proven else "others may be faster"
+    step = f"{best.time_us / 1e3:,.1f} ms a step, {100 * best.mfu:.1f} % MFU"
+    yield f"Best: {best.name}, {step}; {sure}."
+    yield best.why
 
 
 def _rows(rows: Sequence[ShapeRow]) -> Line:

@@ -6,6 +6,7 @@ from app.cli.rendering.channel_use import channel_rows
 from app.cli.rendering.clusters import channels, cost, place
 from app.cli.rendering.explanations import limits, recorded, rests_on, warnings
 from app.cli.rendering.figures import counted
+from app.cli.rendering.first_screen import first_of_simulation
 from app.cli.rendering.page import Line, page
 from app.cli.rendering.policies import title_of, titled
 from app.cli.rendering.programs import simulated
@@ -19,6 +20,14 @@ def render(answer: SimulationAnswer, name: str) -> str:
     if answer.program is not None:
         return simulated(answer, name)
     return page(
+        first_of_simulation(
+            _title(answer),
+            answer.iteration_time_us,
+            answer.exposed_us,
+            answer.limited_by,
+            answer.sensitivities,
+            answer.critical_path,
+        ),
         _head(answer, name),
         rests_on(answer.evidence),
         _times(answer),
@@ -30,15 +39,17 @@ def render(answer: SimulationAnswer, name: str) -> str:
 
 
 def _head(answer: SimulationAnswer, name: str) -> Iterator[str]:
-    policy, title = answer.policy, "the plan given"
-    if policy:
-        title = titled(policy.policy, policy.parameters)
     cluster = answer.request.cluster
     used = {channel.channel for channel in answer.channels}
     yield place(name, cluster, used)
     costs = f"{cost(cluster)}; " if NETWORK in used else ""
-    yield f"{costs}{title}{', with a barrier' if answer.request.barrier else ''}"
+    yield f"{costs}{_title(answer)}{', with a barrier' if answer.request.barrier else ''}"
     yield from channels(cluster)
+
+
+def _title(answer: SimulationAnswer) -> str:
+    policy = answer.policy
+    return titled(policy.policy, policy.parameters) if policy else "the plan given"
 
 
 def _times(answer: SimulationAnswer) -> Iterator[Line]:

@@ -15,11 +15,11 @@ from solver.programs.problem import TO_WAIT
 def render(answer: SweepAnswer) -> str:
     """Write a sweep as a page of text."""
     return page(
+        answer.summary,
         [f"{answer.name or 'Unnamed graph'}: time of one iteration [ms], the fastest marked *"],
         rests_on(answer.evidence),
         [_cells(answer)],
         _legend(answer),
-        answer.summary,
         warnings(answer.warnings),
     )
 

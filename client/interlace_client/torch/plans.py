@@ -65,6 +65,12 @@ class BucketPlan:
         return hashlib.sha256(json.dumps(written).encode()).hexdigest()
 
 
+def posted(plan: Any) -> Any:
+    """Return a plan of ``interlace.plan`` as an answer; whatever else is given as it is."""
+    own = getattr(plan, "__interlace_plan__", None)
+    return plan if own is None else own()
+
+
 def read_plan(answer: Mapping[str, Any]) -> BucketPlan:
     """Take a plan from the answer of ``POST /v1/plans`` or of ``interlace plan --json``.
 
@@ -77,6 +83,7 @@ def read_plan(answer: Mapping[str, Any]) -> BucketPlan:
     UnusablePlan
         When there are no such fields; when parts name unknown buckets, overlap or leave bytes out.
     """
+    answer = posted(answer)
     try:
         buckets = tuple(
             GradientBucket(str(b["id"]), tuple(str(t).removeprefix(GRADIENT) for t in b["tensors"]))

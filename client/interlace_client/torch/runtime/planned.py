@@ -67,7 +67,8 @@ class PlannedDDP(RefusingModule):
     optimizer
         The optimizer of its parameters, or several; none is as ``barrier``.
     plan
-        The answer of ``POST /v1/plans`` or ``interlace plan --json``, or what
+        What ``interlace.plan`` returned, the answer of ``POST /v1/plans`` or
+        ``interlace plan --json``, or what
         :func:`~interlace_client.torch.plans.read_plan` made of it. None is the buckets that
         DistributedDataParallel begins with, in the reverse order of the parameters.
     barrier

@@ -14,6 +14,7 @@ from interlace_client.torch.plans import (
     BucketPlan,
     UnusablePlan,
     check_parameters,
+    posted,
     read_plan,
 )
 from interlace_client.torch.runtime.wrapping import shared_tensors
@@ -47,6 +48,7 @@ def agreed_plan(
         When the ranks' plans, models or options differ.
     """
     fault = None
+    plan = posted(plan)
     try:
         read = plan if isinstance(plan, BucketPlan) else read_plan(plan)
         check_parameters(read, sizes)

@@ -1,0 +1,1 @@
+"""What the functions return: results of the solver that show, draw and write themselves."""

@@ -1,0 +1,113 @@
+"""A sweep that shows and draws itself."""
+
+from collections.abc import Sequence
+from html import escape
+from typing import TYPE_CHECKING, Any, Self
+
+from interlace.results.frames import frame
+from interlace.results.html import shown
+from interlace.results.pictures import figure
+from solver.prediction.sweep import Cell
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+
+class Sweep(tuple[Cell, ...]):  # noqa: SLOT001 - names beside the cells
+    """Cells of a sweep, in the order of the clusters, with the names of the policies.
+
+    Examples
+    --------
+    >>> import interlace
+    >>> clusters = [{"workers": n, "bandwidth_gbps": 10} for n in (2, 4)]
+    >>> interlace.sweep("two_layers", clusters, ["ddp", "pace"])
+    <Sweep: 2 cells of ddp, pace; ddp fastest in 0, pace fastest in 2>
+    """
+
+    policies: tuple[str, ...]
+
+    def __new__(cls, cells: Sequence[Cell] = (), policies: Sequence[str] = ()) -> Self:
+        """Make it of cells and the names of their policies."""
+        found = super().__new__(cls, cells)
+        found.policies = tuple(policies)
+        return found
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle cells and names."""
+        return Sweep, (tuple(self), self.policies)
+
+    def __repr__(self) -> str:
+        """Say in a line what it is."""
+        wins = ", ".join(
+            f"{name} fastest in {sum(i in cell.fastest for cell in self)}"
+            for i, name in enumerate(self.policies)
+        )
+        return f"<Sweep: {len(self):,} cells of {', '.join(self.policies)}; {wins}>"
+
+    def plot(self) -> "Figure":
+        """Draw the time of each policy over the workers, for each bandwidth and start-up.
+
+        Raises
+        ------
+        NotInstalled
+            Without matplotlib, of the extra ``plots``.
+        """
+        made, axes = figure()
+        networks = dict.fromkeys((cell.bandwidth_gbps, cell.startup_us) for cell in self)
+        for gbps, startup in networks:
+            cells = [c for c in self if (c.bandwidth_gbps, c.startup_us) == (gbps, startup)]
+            where = "" if len(networks) == 1 else f", {gbps:g} Gbit/s" if gbps else ""
+            workers = [cell.workers for cell in cells]
+            for i, name in enumerate(self.policies):
+                times = [float("nan") if (t := c.times[i]) is None else t / 1e3 for c in cells]
+                axes.plot(workers, times, marker="o", label=f"{name}{where}")
+            bound = [cell.lower_bound_us / 1e3 for cell in cells]
+            axes.plot(workers, bound, color="black", linestyle="--", label=f"bound{where}")
+        axes.set_xlabel("workers")
+        axes.set_ylabel("ms")
+        axes.legend(frameon=False)
+        return made
+
+    def to_pandas(self) -> "pd.DataFrame":
+        """Return a row for each cell: the cluster, the time of each policy [us], the bound.
+
+        Raises
+        ------
+        NotInstalled
+            Without pandas.
+        """
+        return frame([self._row(cell) for cell in self])
+
+    def _row(self, cell: Cell) -> dict[str, Any]:
+        best = cell.best
+        return {
+            "workers": cell.workers,
+            "bandwidth_gbps": cell.bandwidth_gbps,
+            "startup_us": cell.startup_us,
+            **{f"{name}_us": cell.times[i] for i, name in enumerate(self.policies)},
+            "lower_bound_us": cell.lower_bound_us,
+            "fastest": None if best is None else self.policies[best],
+            "saves": cell.gains[0].gain if cell.gains else None,
+        }
+
+    def _repr_html_(self) -> str:
+        """Show it as a table in a notebook."""
+        rows = [self._row(cell) for cell in self]
+        if not rows:
+            return shown([repr(self).strip("<>")])
+        heads = "".join(f"<th>{escape(name)}</th>" for name in rows[0])
+        body = "".join(
+            "<tr>" + "".join(f"<td>{escape(_cell(value))}</td>" for value in row.values()) + "</tr>"
+            for row in rows
+        )
+        return shown(
+            [repr(self).strip("<>")],
+            f"<table><thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>",
+        )
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return "-"
+    return f"{value:,.4g}" if isinstance(value, float) and abs(value) < 1 else f"{value}"
