@@ -11,6 +11,7 @@ from torch import nn
 
 from interlace_client.torch import PlannedDDP, whole_buckets
 from interlace_client.torch.drift import Steering
+from interlace_client.torch.drift.recorder import host_clock
 from interlace_client.torch.drift.replanning import written
 from interlace_client.torch.proof.networks import of_linears
 from interlace_client.torch.proof.pair import momentum, square
@@ -60,11 +61,15 @@ class Scripted:
         return 1000.0 / len(plan["buckets"])
 
 
+#: What a step takes by a plan of so many buckets [us]: what it really takes is nothing beside.
+FASTER, SLOWER = {1: 2e9, 8: 1e9}, {1: 1e9, 8: 2e9}
+
+
 class Steered:
     """A run that is steered, beside the same one that is not."""
 
-    def __init__(self, rank: int, make_planner) -> None:
-        self.rank = rank
+    def __init__(self, rank: int, make_planner, pace_us=FASTER) -> None:
+        self.rank, self.pace_us, self.slept_us = rank, pace_us, 0.0
         self.models, self.optimizers = [], []
         for _ in range(2):
             torch.manual_seed(rank)
@@ -75,12 +80,18 @@ class Steered:
         self.planner = make_planner(plain)
         # only the first plan is asked for: what such small steps take is noise
         self.steering = Steering(
-            self.models[0], self.planner, graph_of(plain), CLUSTER, threshold=1e6
+            self.models[0],
+            self.planner,
+            graph_of(plain),
+            CLUSTER,
+            threshold=1e6,
+            clock=lambda: host_clock() + self.slept_us,
         )
         self.done = 0
 
     def step(self, times: int = 1) -> None:
         for _ in range(times):
+            self.slept_us += self.pace_us[len(self.models[0].plan.buckets)]
             for model, optimizer in zip(self.models, self.optimizers, strict=True):
                 square(model, DrawnBatch(self.done, self.rank)).backward()
                 optimizer.step()
@@ -93,6 +104,7 @@ class Steered:
         ours, theirs = ([p.detach().clone() for p in model.parameters()] for model in self.models)
         assert all(torch.equal(a, b) for a, b in zip(ours, theirs, strict=True))
         mine = [(each.from_step, each.why, each.sentence) for each in self.steering.taken]
+        mine += [each.report() for each in self.steering.trials]
         others = [None, None]
         dist.all_gather_object(others, mine)
         assert others[0] == others[1]
@@ -111,8 +123,8 @@ def a_better_plan_is_taken_at_the_same_step(_folder: Path, rank: int) -> None:
     run = Steered(rank, lambda model: Scripted(alone(model)))
     run.step(12)
     run.wait_planned()
-    run.step(12)
-    assert run.finish() == [0, 16]
+    run.step(30)
+    assert run.finish() == [0, 16 + 22]
     assert len(run.models[0].plan.buckets) == 8
     assert len(run.models[1].plan.buckets) == 1
 
@@ -123,8 +135,33 @@ def a_slow_planner_is_not_waited_for(_folder: Path, rank: int) -> None:
     assert len(run.steering.taken) == 1
     run.planner.go.set()
     run.wait_planned()
-    run.step(8)
-    assert run.finish() == [0, 31]
+    run.step(28)
+    assert run.finish() == [0, 31 + 22]
+
+
+def a_plan_that_is_slower_on_one_rank_is_left(_folder: Path, rank: int) -> None:
+    pace_us = SLOWER if rank else FASTER
+    run = Steered(rank, lambda model: Scripted(alone(model)), pace_us)
+    run.step(12)
+    run.wait_planned()
+    run.step(34)
+    (trial,) = run.steering.trials
+    assert [arm.median_us for arm in trial.arms] == pytest.approx([2e9, 2e9], rel=0.01)
+    assert trial.kept == 0
+    assert run.finish() == [0]
+    assert len(run.models[0].plan.buckets) == 1
+
+
+def nobody_else_changes_plans(_folder: Path, rank: int) -> None:
+    run = Steered(rank, lambda model: Scripted(alone(model)))
+    run.step(12)
+    run.wait_planned()
+    run.step(6)  # a trial has begun
+    for change in (lambda: run.models[0].install(run.models[0].plan), run.models[0].hand_over):
+        with pytest.raises(RuntimeError, match="Steering watches this run"):
+            change()
+    run.step(22)
+    assert run.finish() == [0, 16 + 22]
 
 
 def a_failing_planner_changes_nothing(_folder: Path, rank: int) -> None:
@@ -188,6 +225,8 @@ SCENARIOS = {
     for scenario in (
         a_better_plan_is_taken_at_the_same_step,
         a_slow_planner_is_not_waited_for,
+        a_plan_that_is_slower_on_one_rank_is_left,
+        nobody_else_changes_plans,
         a_failing_planner_changes_nothing,
         a_plan_of_another_model_changes_nothing,
         what_cannot_be_steered_is_refused_by_both,

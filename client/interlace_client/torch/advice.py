@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import torch.distributed as dist
@@ -71,6 +71,11 @@ class PlanAdvice:
     def gain(self) -> float | None:
         """The share of DistributedDataParallel's time that is saved; None where not known."""
         return 1 - self.plan_us / self.today_us if self.today_us else None
+
+    def tried(self, sentence: str, *, is_kept: bool) -> PlanAdvice:
+        """Return the advice after a trial: worth it if the plan was kept, and why, first."""
+        told = f"{sentence} Before the trial: {self.sentence}"
+        return replace(self, is_worth=is_kept, sentence=told)
 
 
 def make_plan(

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 #: Why a run takes a plan.
-START, DRIFT, BETTER, TAKEN_BACK = "start", "drift", "better_plan", "taken_back"
+START, DRIFT, BETTER = "start", "drift", "better_plan"
 #: Steps are sent to a service when the last were sent so long ago [s], and so many at once.
 _EVERY_S, _BATCH = 2.0, 1000
 
@@ -28,7 +28,7 @@ class Taken:
     from_step
         The first step under it, from 0.
     why
-        ``start``, ``drift``, ``better_plan`` or ``taken_back``.
+        ``start``, ``drift`` or ``better_plan``.
     sentence
         The same in words.
     plan
@@ -58,7 +58,7 @@ class History(Protocol):
         """Hear of a plan; the first one is what the run begins with."""
 
     def tried(self, trial: Mapping[str, Any]) -> None:
-        """Hear what a trial came to, after the plan; only where Steering was given one."""
+        """Hear what a trial came to: of Steering's own, or before it; after the plan it kept."""
 
     def report(self, steps: Sequence[Step]) -> None:
         """Hear of steps, in ascending order."""

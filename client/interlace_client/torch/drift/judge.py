@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import logging
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from interlace_client.torch.drift.background import Background
 from interlace_client.torch.drift.figures import Conditions
-from interlace_client.torch.drift.history import BETTER, DRIFT, TAKEN_BACK, Taken
+from interlace_client.torch.drift.history import BETTER, DRIFT, Taken
 from interlace_client.torch.drift.refreshed import fresh_cluster, fresh_graph
 from interlace_client.torch.drift.replanning import PlanMaker, Proposal, Question, propose
 from interlace_client.torch.plans import read_plan
@@ -24,6 +24,22 @@ _logger = logging.getLogger("interlace_client.torch.drift")
 _LONGEST_REST = 64
 #: Figures that have changed by so many thresholds since make a plan late: less is noise.
 _LATE = 3
+
+
+@dataclass(frozen=True)
+class OfferedPlan:
+    """A plan that a run tries in the place of the one in use.
+
+    Attributes
+    ----------
+    taken
+        The plan, if it is kept.
+    promised
+        How many times as long as under it a step should take under the one in use.
+    """
+
+    taken: Taken
+    promised: float
 
 
 class DriftJudge:
@@ -57,25 +73,17 @@ class DriftJudge:
         self._parameters, self._threshold, self._margin = parameters, threshold, margin
         self.planning = Background("planner")
         self._proposal: Future[Proposal] | None = None
-        self._failures = self._rest = 0
+        self._failures = self._defeats = self._rest = 0
         compute = sum(op["duration_us"] for op in graph["ops"] if op["kind"] == "compute")
         self._planned_for = Conditions(None, compute, 1.0)
         self._is_planned = False
         self._latest: Conditions | None = None
-        self._trial: tuple[Taken, Conditions] | None = None
         self._refused: set[str] = set()
-        self._choice: Taken | None = None
 
     def consider(self, figures: TypicalStep, taken: Taken) -> None:
-        """Hear fresh figures of the plan in use; have another one made if they ask for it.
-
-        A plan under which steps are longer than before, though nothing else has changed, is given
-        up for the one before it.
-        """
+        """Hear fresh figures of the plan in use; have another one made if they ask for it."""
         now, before = figures.conditions, self._planned_for
         self._latest = now
-        if self._is_worse(now, taken):
-            return
         self._rest -= 1
         if self._is_planned and not now.has_left(before, self._threshold):
             return
@@ -90,56 +98,56 @@ class DriftJudge:
             lambda: propose(self._planner, question, self._parameters)
         )
 
-    def choice(self, taken: Taken) -> Taken | None:
-        """Return the plan to take in the place of the one in use, if there is one by now."""
-        if self._proposal is not None and self._proposal.done():
-            proposal, self._proposal = self._proposal, None
-            try:
-                self._weigh(proposal.result(), taken)
-            except Exception as error:  # noqa: BLE001 - training goes on without
-                self._failures += 1
-                self._rest = min(2**self._failures, _LONGEST_REST)
-                _logger.warning("No new plan, the one in use stays: %s", error)
-        choice, self._choice = self._choice, None
-        return choice
+    def offer(self, taken: Taken) -> OfferedPlan | None:
+        """Return the plan to try beside the one in use, if there is one by now."""
+        if self._proposal is None or not self._proposal.done():
+            return None
+        proposal, self._proposal = self._proposal, None
+        try:
+            return self._weigh(proposal.result(), taken)
+        except Exception as error:  # noqa: BLE001 - training goes on without
+            self._failures += 1
+            self._rest = min(2**self._failures, _LONGEST_REST)
+            _logger.warning("No new plan, the one in use stays: %s", error)
+            return None
 
-    def _is_worse(self, now: Conditions, taken: Taken) -> bool:
-        """Choose the plan before, if steps have become longer and nothing else has changed."""
-        if self._trial is None:
-            return False
-        (plan, before), self._trial = self._trial, None
-        longest = (1 + self._margin) * (before.step_us or 0.0)
-        if (now.step_us or 0.0) <= longest or now.changes(before, self._threshold):
-            return False
-        self._refused.add(read_plan(taken.plan).digest)
-        self._planned_for = before
-        self._choice = replace(
-            plan,
-            why=TAKEN_BACK,
-            sentence=(
-                f"a step takes {now.step_us:.0f} us, under the plan before it took "
-                f"{before.step_us:.0f} us"
-            ),
-            predicted_us=before.step_us,
-        )
-        return True
+    def settle(self, offered: OfferedPlan, step_us: float, *, is_kept: bool) -> None:
+        """Hear what came of a trial, and compare with what steps took in it from here on.
 
-    def _weigh(self, found: Proposal, taken: Taken) -> None:
-        """Choose a plan that was made anew, if it wins."""
+        A plan that lost is not tried again until something changes, and after each that loses the
+        judge rests for 2, 4, ... checks: a trial has its price.
+
+        Parameters
+        ----------
+        offered
+            What was tried.
+        step_us
+            The median step under the plan that is kept.
+        is_kept
+            Whether that is the one that was tried.
+        """
+        self._planned_for = replace(self._planned_for, step_us=step_us)
+        if is_kept:
+            self._defeats = 0
+            return
+        self._defeats += 1
+        self._rest = min(2**self._defeats, _LONGEST_REST)
+        self._refused.add(read_plan(offered.taken.plan).digest)
+
+    def _weigh(self, found: Proposal, taken: Taken) -> OfferedPlan | None:
+        """Return a plan that was made anew, if it should win."""
         self._failures = 0
         question, now = found.question, found.question.figures.conditions
         changes = now.changes(self._planned_for, self._threshold)
         self._planned_for, self._is_planned = now, True
         gain = f"a step should take {found.planned_us:.0f} us instead of {found.current_us:.0f} us"
         if self._is_late(question, taken) or found.digest in self._refused:
-            _logger.info("A new plan has come too late, or was taken back before: %s.", gain)
-            return
+            _logger.info("A new plan has come too late, or lost a trial before: %s.", gain)
+            return None
         if found.gain <= self._margin:
             _logger.info("A new plan wins too little: %s.", gain)
-            return
-        self._planned_for = replace(now, step_us=found.planned_us)
-        self._trial = taken, now
-        self._choice = replace(
+            return None
+        new = replace(
             taken,
             why=DRIFT if changes else BETTER,
             sentence="; ".join([*changes, gain]),
@@ -149,6 +157,7 @@ class DriftJudge:
             cluster=question.cluster,
             barrier=question.figures.barrier,
         )
+        return OfferedPlan(new, found.current_us / found.planned_us)
 
     def _is_late(self, question: Question, taken: Taken) -> bool:
         """Tell whether another plan has been taken since, or what it was made of has changed."""

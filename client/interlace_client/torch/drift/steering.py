@@ -13,7 +13,8 @@ from interlace_client.torch.drift.agreement import Agreement, Alone, RankAgreeme
 from interlace_client.torch.drift.figures import TypicalStep, figures_of, row_of
 from interlace_client.torch.drift.history import START, History, Taken, history_at
 from interlace_client.torch.drift.history_writer import HistoryWriter
-from interlace_client.torch.drift.judge import DriftJudge
+from interlace_client.torch.drift.judge import DriftJudge, OfferedPlan
+from interlace_client.torch.drift.plan_trial import PlanTrial, is_new
 from interlace_client.torch.drift.recorder import Recorder, host_clock
 from interlace_client.torch.drift.refreshed import table_of
 from interlace_client.torch.drift.replanning import PlanMaker, written
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from interlace_client.torch.runtime.planned import PlannedDDP
+    from interlace_client.torch.trial.outcome import TrialOutcome
 
 _logger = logging.getLogger("interlace_client.torch.drift")
 
@@ -42,8 +44,10 @@ class Steering:
 
     Every few steps the ranks put their figures together: what the step took, when gradients were
     ready, what launches took. Where these leave what was planned for, the first rank has the plan
-    in use simulated and another one made with fresh figures, while training goes on. One that wins
-    is taken by all ranks before the same step. A planner that fails, is slow, or answers with a
+    in use simulated and another one made with fresh figures, while training goes on. One that
+    should win is tried by all ranks from the same step on, in turns with the one in use, for at
+    most 40 steps (:class:`~interlace_client.torch.trial.turns.Turns`), and kept if the interval of
+    its measured gain is above 1 %. A planner that fails, is slow, or answers with a
     plan of another model changes nothing but the log.
 
     Parameters
@@ -66,9 +70,7 @@ class Steering:
         Share by which step, compute or launches must leave what was planned for before another
         plan is made.
     margin
-        Share of the step that another plan must win. It pays for the one step of the change, which
-        hides no communication, within 1 / margin steps. A plan under which steps turn out longer
-        than before by this is taken back.
+        Share of the step that another plan must win by simulation before it is tried.
     predicted_us
         What a step should take under the plan in use [us], such as ``advice.plan_us``, for the
         history; a service finds it out by itself.
@@ -81,6 +83,8 @@ class Steering:
     ----------
     taken
         The plans of the run, in order.
+    trials
+        What became of each plan that was tried, in order.
     figures
         The latest, on the first rank; None before there are some.
 
@@ -139,10 +143,12 @@ class Steering:
         self._telling = HistoryWriter(history_at(history) if is_first else None)
         self._recorder = Recorder(check_every, self._stepped, clock)
         self._asked: Callable[[], Rows] | None = None
-        self._choice: Taken | None = None
+        self._offer: OfferedPlan | None = None
+        self._trial: PlanTrial | None = None
         self._is_warm = False
         self.figures: TypicalStep | None = None
         self.taken: list[Taken] = []
+        self.trials: list[TrialOutcome] = []
         plan = written(planned.plan, sizes)
         begin = "the run begins"
         self._note(Taken(0, START, begin, plan, predicted_us, graph, cluster, planned.barrier))
@@ -175,10 +181,13 @@ class Steering:
 
     def _stepped(self) -> None:
         """Hear what was asked for at the step before; ask anew every few steps."""
-        asked, self._asked = self._asked, None
-        if asked is not None:
-            self._hear(asked())
-        if self._recorder.number % self._every == 0:
+        if self._trial is None:
+            asked, self._asked = self._asked, None
+            if asked is not None:
+                self._hear(asked())
+        else:
+            self._try(self._trial)
+        if self._trial is None and self._recorder.number % self._every == 0:
             self._ask()
 
     def _ask(self) -> None:
@@ -193,32 +202,60 @@ class Steering:
             steps.clear()
         self._report()
         if self._judge is not None:
-            self._choice = self._judge.choice(self.taken[-1])
-        self._asked = self._agreement.start([*rows, [float(self._choice is not None)]])
+            self._offer = self._judge.offer(self.taken[-1])
+        self._asked = self._agreement.start([*rows, [float(self._offer is not None)]])
 
     def _hear(self, answer: Rows) -> None:
-        """Learn the figures of all ranks, and whether a plan is to be taken."""
-        *rows, (is_taken,) = answer
+        """Learn the figures of all ranks, and whether a plan is to be tried."""
+        *rows, (is_offered,) = answer
         if rows:
             plan = self._planned.plan
             sizes = [launch.bytes for launch in plan.launches]
             self.figures = figures_of(rows, self._parameters, sizes, len(plan.buckets))
-            if self._judge is not None and not is_taken:
+            if self._judge is not None and not is_offered:
                 self._judge.consider(self.figures, self.taken[-1])
-        if is_taken:
-            self._take()
+        if is_offered:
+            self._begin_trial()
 
-    def _take(self) -> None:
-        """Take the first rank's plan, on all ranks."""
-        taken: Taken = self._agreement.share(self._choice)
-        self._planned.install(taken.plan)
+    def _begin_trial(self) -> None:
+        """Try the first rank's plan, on all ranks."""
+        offered: OfferedPlan = self._agreement.share(self._offer)
         self._report()
+        _logger.info("A new plan is tried: %s.", offered.taken.sentence)
+        self._trial = PlanTrial(self.taken[-1], offered, self._agreement, self._install)
+
+    def _try(self, trial: PlanTrial) -> None:
+        """Count a step of a trial; end it when it has come to something."""
+        ((_, time_us),) = self._recorder.times()
+        outcome = trial.note(time_us)
+        if outcome is None:
+            return
+        self._trial = None
+        self.trials.append(outcome)
+        number, is_kept = self._recorder.number, is_new(outcome)
         self._recorder.reset()
-        self._note(replace(taken, from_step=self._recorder.number))
+        _logger.info("After %d steps: %s", trial.steps, outcome.sentence)
+        if is_kept:
+            sentence = f"{trial.offered.taken.sentence}. {outcome.sentence}"
+            self._note(replace(trial.offered.taken, from_step=number, sentence=sentence))
+        told = outcome.report(number)
+        self._telling.tell(lambda history: history.tried(told))
+        if self._judge is not None:
+            step_us = outcome.arms[outcome.kept].median_us
+            self._judge.settle(trial.offered, step_us, is_kept=is_kept)
+
+    def _install(self, taken: Taken) -> None:
+        """Take a plan from the next step on; what was measured under another is forgotten."""
+        self._planned.observer = None  # whose runs nobody else changes
+        try:
+            self._planned.install(taken.plan)
+        finally:
+            self._planned.observer = self._recorder
+        self._recorder.reset()
 
     def _note(self, taken: Taken) -> None:
         """Keep and tell which plan is in use from here on."""
-        _logger.info("Another plan from step %d on: %s.", taken.from_step, taken.sentence)
+        _logger.info("A plan from step %d on: %s", taken.from_step, taken.sentence)
         self.taken.append(taken)
         self._telling.tell(lambda history: history.take(taken))
 

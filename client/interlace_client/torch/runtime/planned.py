@@ -27,6 +27,7 @@ from interlace_client.torch.runtime.passes import BackwardPasses, refuse_shared
 from interlace_client.torch.runtime.ranks import agreed_plan, take_from_first
 from interlace_client.torch.runtime.reduction import Observer, Reduction
 from interlace_client.torch.runtime.refusals import RefusingModule
+from interlace_client.torch.runtime.start_phase import StartPhase
 from interlace_client.torch.runtime.steps import BucketUpdates, warn_of_optimizers
 from interlace_client.torch.runtime.streams import refuse_capture
 from interlace_client.torch.runtime.wrapping import (
@@ -100,6 +101,8 @@ class PlannedDDP(RefusingModule):
     between_steps
         Called before the first forward pass of each step but the first, outside of all passes;
         :meth:`install`, :meth:`hand_over` and :meth:`detach` make it None.
+    phase
+        What holds steps back to their times; None without :meth:`hold_phase`.
     optimizers, window
         As given; the window as it was changed since.
 
@@ -173,6 +176,7 @@ class PlannedDDP(RefusingModule):
         if transport is None:
             take_from_first(module, self._transport)
         self.between_steps: Callable[[], None] | None = None
+        self.phase: StartPhase | None = None
         self._is_stepped = False
         self._unseen: Iterable[nn.Parameter] = ()
         self._removals: list[Callable[[], None]] = []
@@ -266,6 +270,8 @@ class PlannedDDP(RefusingModule):
         if self._is_stepped and torch.is_grad_enabled():
             self._is_stepped = False
             self._check_order()
+            if self.phase is not None:
+                self.phase.wait()
             if self.between_steps:
                 self.between_steps()
         if self._ddp is not None:
@@ -301,8 +307,10 @@ class PlannedDDP(RefusingModule):
         UnusablePlan
             When it is not of this model, with all differences; the plan in use stays.
         RuntimeError
-            When the ranks' plans, models or windows differ; inside a backward pass.
+            When the ranks' plans, models or windows differ; inside a backward pass; while Steering
+            watches the run.
         """
+        self._refuse_watched()
         self.drain()
         read = self.agreed(plan, window)
         if window is not None and window not in self._transports:
@@ -322,7 +330,13 @@ class PlannedDDP(RefusingModule):
 
         All ranks do, between two steps; the loop stays as it is. :meth:`install` takes them back.
         ``bucket_cap_mb`` is DistributedDataParallel's; None is its default.
+
+        Raises
+        ------
+        RuntimeError
+            While Steering watches the run.
         """
+        self._refuse_watched()
         self.drain()
         self._leave_ddp()
         if self._buffers_of:
@@ -340,6 +354,40 @@ class PlannedDDP(RefusingModule):
         )
         object.__setattr__(self, "_ddp", ddp)  # no module of this one: names of states stay
         self.between_steps = None
+
+    def hold_phase(self, offset_us: float, period_us: float) -> None:
+        """Have each step begin at an offset within a period, beside other jobs that do.
+
+        All ranks do, between two steps. A rank waits before the first forward pass of a step,
+        whoever sends the gradients; what steps take then holds that wait
+        (:class:`~interlace_client.torch.runtime.start_phase.StartPhase`). ``phase = None`` ends it.
+
+        Parameters
+        ----------
+        offset_us, period_us
+            When in which period steps begin, by the clocks of the hosts [us].
+
+        Raises
+        ------
+        ValueError
+            When the period is not above 0, or the offset not within it.
+        RuntimeError
+            When the ranks' differ, or a trial or Steering measures the steps.
+        """
+        phase = StartPhase(offset_us, period_us)
+        if self._observer is not None or self.between_steps is not None:
+            raise RuntimeError("A trial or Steering measures the steps of this run: end it first.")
+        self.drain()
+        self.agreed(self.plan, offset_us, period_us)
+        self.phase = phase
+
+    def _refuse_watched(self) -> None:
+        """Refuse to change what an observer takes to be its own."""
+        if self._observer is not None:
+            raise RuntimeError(
+                "Steering watches this run, and changes its plans itself: call its close() before "
+                "install() or hand_over(), and make another one afterwards."
+            )
 
     def _leave_ddp(self) -> None:
         """Let go of the DistributedDataParallel that sent gradients, if one did.

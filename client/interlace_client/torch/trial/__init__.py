@@ -2,7 +2,7 @@
 
 ==============  ==========================================================
 ``trial``       :class:`Trial`, interleaved steps of all arms on all ranks
-``schedule``    which arm makes which step, and which of them count
+``turns``       which arm makes which step, which of them count, and when they are enough
 ``outcome``     what measured steps decide, and how sure
 ``window``      how many launches a run should have under way at once
 ==============  ==========================================================

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import combinations_with_replacement
 from math import exp, log
 from statistics import median
 from typing import Any
 
 #: A plan stays where all of its interval is above this gain.
-_LEAST = 1.01
+LEAST = 1.01
 
 #: The interval leaves out so much at each end.
 _TAIL = 0.05
@@ -51,10 +52,10 @@ class TrialOutcome:
     kept
         The arm that goes on, by its place.
     is_planned
-        Whether that is the plan.
+        Whether that is a plan.
     gain, gain_low, gain_high
-        Time of the best of DistributedDataParallel over time of the best of the plan: the
-        Hodges-Lehmann estimate of paired steps, and its interval.
+        Time of what goes on unless it is beaten, as the best of DistributedDataParallel, over time
+        of the best other plan: the Hodges-Lehmann estimate of paired steps, and its interval.
     promised
         The same as it was planned; None where that was not said.
     sentence
@@ -69,6 +70,11 @@ class TrialOutcome:
     gain_high: float
     promised: float | None
     sentence: str
+
+    @property
+    def is_sure(self) -> bool:
+        """Whether all of the interval lies on one side of what a plan must win."""
+        return self.gain_low > LEAST or self.gain_high <= LEAST
 
     def report(self, before_step: int = 0) -> dict[str, Any]:
         """Write it as ``POST /v1/runs/{id}/trials`` takes it, and Steering.
@@ -90,33 +96,55 @@ class TrialOutcome:
         }
 
 
-def decide(arms: Sequence[ArmTimes], promised: float | None = None) -> TrialOutcome:
-    """Decide by measured steps alone.
+def finalists(arms: Sequence[ArmTimes], rival: int | None = None) -> tuple[int, int]:
+    """Return the arm that is to win, and the one that goes on unless it does, by their places.
 
-    The best arm of the plan stays if its paired interval of at least 90 % beats the best of
-    DistributedDataParallel by 1 %; else that goes on. The best of a kind has the least median, and
-    of equals comes first. The interval does not count that the same steps chose the two.
+    Each is the best of its kind: that with the least median, and of equals the first.
 
     Parameters
     ----------
     arms
-        At least one of the plan and one of DistributedDataParallel, with as many steps each.
+        At least one of each kind.
+    rival
+        The place of the one that goes on; None is the best that is no plan.
+    """
+    order = sorted(range(len(arms)), key=lambda k: (arms[k].median_us, k))
+    if rival is None:
+        rival = next(k for k in order if not arms[k].is_plan)
+    return next(k for k in order if arms[k].is_plan and k != rival), rival
+
+
+def decide(
+    arms: Sequence[ArmTimes],
+    pair: tuple[int, int],
+    promised: float | None = None,
+    tail: float = _TAIL,
+) -> TrialOutcome:
+    """Decide by measured steps alone.
+
+    A plan stays if its paired interval beats what goes on otherwise by 1 %; else that goes on. The
+    interval does not count that the same steps may have chosen the two.
+
+    Parameters
+    ----------
+    arms
+        All.
+    pair
+        Places of the arm that is to win, and of the other, which have as many steps.
     promised
         The gain that was planned.
+    tail
+        The share that the interval leaves out at each end, at the most.
     """
-    places = range(len(arms))
-    order = sorted(places, key=lambda k: (arms[k].median_us, k))
-    best = next(k for k in order if arms[k].is_plan)
-    other = next(k for k in order if not arms[k].is_plan)
-    ratios = [x / y for x, y in zip(arms[other].steps_us, arms[best].steps_us)]
-    gain, low, high = gain_interval(ratios)
-    is_planned = low > _LEAST
-    kept = best if is_planned else other
-    sentence = _sentence(arms[best], arms[other], (gain, low, high), promised)
-    return TrialOutcome(tuple(arms), kept, is_planned, gain, low, high, promised, sentence)
+    new, old = (arms[k] for k in pair)
+    ratios = [x / y for x, y in zip(old.steps_us, new.steps_us)]
+    gain, low, high = gain_interval(ratios, tail)
+    kept = pair[0] if low > LEAST else pair[1]
+    sentence = _sentence(new, old, (gain, low, high), promised)
+    return TrialOutcome(tuple(arms), kept, arms[kept].is_plan, gain, low, high, promised, sentence)
 
 
-def gain_interval(ratios: Sequence[float]) -> tuple[float, float, float]:
+def gain_interval(ratios: Sequence[float], tail: float = _TAIL) -> tuple[float, float, float]:
     """Estimate a ratio from paired ones, with an interval that holds it in at least 90 %.
 
     The Hodges-Lehmann estimate: the median of the geometric means of all pairs of ratios, each
@@ -126,7 +154,9 @@ def gain_interval(ratios: Sequence[float]) -> tuple[float, float, float]:
     Parameters
     ----------
     ratios
-        Five or more, above 0.
+        Five or more, above 0; six for a tail of 2 %.
+    tail
+        The share of cases in which the ratio lies beyond an end, at the most.
 
     References
     ----------
@@ -134,11 +164,12 @@ def gain_interval(ratios: Sequence[float]) -> tuple[float, float, float]:
     """
     logs = [log(ratio) for ratio in ratios]
     means = sorted((x + y) / 2 for x, y in combinations_with_replacement(logs, 2))
-    out = _left_out(len(logs))
+    out = _left_out(len(logs), tail)
     return exp(median(means)), exp(means[out]), exp(means[-1 - out])
 
 
-def _left_out(count: int) -> int:
+@cache
+def _left_out(count: int, tail: float) -> int:
     """Return how many means are left out at each end: as many as the share at an end allows."""
     ways = [1]  # by the sum of the ranks that have a sign
     for rank in range(1, count + 1):
@@ -147,7 +178,7 @@ def _left_out(count: int) -> int:
             for k in range(len(ways) + rank)
         ]
     out, below = 0, ways[0]
-    while (below + ways[out + 1]) <= _TAIL * 2**count:
+    while (below + ways[out + 1]) <= tail * 2**count:
         out += 1
         below += ways[out]
     return out
@@ -161,15 +192,21 @@ def _sentence(
 ) -> str:
     gain, low, high = gains
     said = (
-        f"{plan.name} takes {plan.median_us / 1e3:.1f} ms a step, {other.name} "
+        f"{plan.name} takes {plan.median_us / 1e3:.1f} ms a step, {_within(other.name)} "
         f"{other.median_us / 1e3:.1f} ms: {_share(gain)} (90 % interval {_share(low)} to "
         f"{_share(high)})"
     )
     said += "" if promised is None else f"; {_share(promised)} was promised"
-    if low > _LEAST:
-        return f"The plan is kept. {said}."
+    who = plan.name if other.is_plan else "The plan"
+    if low > LEAST:
+        return f"{who} is kept. {said}."
     why = "does not beat" if low <= 1 else "beats by less than 1 %, at the low end,"
-    return f"{other.name} goes on: the plan {why} it. {said}."
+    return f"{other.name} goes on: {_within(who)} {why} it. {said}."
+
+
+def _within(name: str) -> str:
+    """Write a name inside a sentence."""
+    return name.replace("The ", "the ", 1) if name.startswith("The ") else name
 
 
 def _share(gain: float) -> str:

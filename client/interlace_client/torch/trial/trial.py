@@ -11,8 +11,8 @@ import torch
 import torch.distributed as dist
 
 from interlace_client.torch.plans import BucketPlan
-from interlace_client.torch.trial.outcome import ArmTimes, TrialOutcome, decide
-from interlace_client.torch.trial.schedule import MEASURED, steps_of
+from interlace_client.torch.trial.outcome import ArmTimes, TrialOutcome
+from interlace_client.torch.trial.turns import Turns
 
 if TYPE_CHECKING:
     from interlace_client.torch.advice import PlanAdvice
@@ -54,11 +54,13 @@ class Trial:
         trial = Trial(model, advice)  # in the place of model.install(advice.plan)
         for batch in loader: ...
 
-    The next steps, ten for each arm, are made by DistributedDataParallel with its default, the same
-    with its best ``bucket_cap_mb`` where that is another one, the plan, and on gloo the plan in
-    another window: one launch at a time, or four where that is the run's. All train alike: the
-    gradients are the same averages. Then the plan stays if the paired interval of its steps beats
-    the best of DistributedDataParallel by 1 %; else that goes on, inside ``model``. While it makes
+    The next steps, up to ten for each arm, are made by DistributedDataParallel with its default,
+    the same with its best ``bucket_cap_mb`` where that is another one, the plan, and on gloo the
+    plan in another window: one launch at a time, or four where that is the run's. All train alike:
+    the gradients are the same averages. Then the plan stays if the paired interval of its steps
+    beats the best of DistributedDataParallel by 1 %; else that goes on, inside ``model``. Where
+    these steps do not tell and 40 in all allow it, the best of both make more of them first
+    (:class:`~interlace_client.torch.trial.turns.Turns`). While it makes
     steps a DistributedDataParallel holds buckets as large as the gradients. ``install()``,
     ``hand_over()`` and ``detach()`` of the run end a trial, without an outcome.
 
@@ -75,6 +77,8 @@ class Trial:
     ----------
     outcome
         What was kept and why; None before the trial is over. It is logged by the first rank.
+    advice
+        As it was given; after the trial with what that said.
 
     Raises
     ------
@@ -99,12 +103,13 @@ class Trial:
         if not planned.optimizers:
             raise ValueError("This run was given no optimizer, whose steps a trial would measure.")
         self.outcome: TrialOutcome | None = None
+        self.advice = self._advice = advice
         self._planned, self._clock, self._barrier = planned, clock, advice.barrier
         self._promised = _promised(advice)
         self._arms = _arms(planned, advice)
-        self._times: list[list[float]] = [[] for _ in self._arms]
-        self._steps = steps_of(len(self._arms))
-        self._arm, self._counts, self._began = -1, False, 0.0
+        told = [ArmTimes(arm.name, arm.plan is not None, ()) for arm in self._arms]
+        self._turns = Turns(told, self._promised)
+        self._arm, self._began = -1, 0.0
         self._is_cuda = any(p.is_cuda for p in planned.module.parameters())
         planned.between_steps = self._between
 
@@ -112,15 +117,12 @@ class Trial:
         """End a step and begin the next, by the arm whose turn it is."""
         if self._is_cuda:
             torch.cuda.synchronize()
-        if self._counts:
-            self._times[self._arm].append((self._clock() - self._began) * 1e6)
-        following = next(self._steps, None)
-        if following is None:
-            self._end()
+        if self._arm >= 0 and self._turns.note((self._clock() - self._began) * 1e6):
+            self._look()
+        if self.outcome is not None:
             return
-        arm, self._counts = following
-        if arm != self._arm:
-            self._use(arm)
+        if self._turns.arm != self._arm:
+            self._use(self._turns.arm)
             self._planned.between_steps = self._between
         self._began = self._clock()
 
@@ -132,21 +134,21 @@ class Trial:
         else:
             self._planned.hand_over(arm.bucket_cap_mb)
 
-    def _end(self) -> None:
-        """Keep what the steps of all ranks favour."""
-        ranks: list[Any] = [self._times]
+    def _look(self) -> None:
+        """Keep what the steps of all ranks favour, if they are enough."""
+        times = self._turns.times
+        ranks: list[Any] = [times]
         if self._planned.ranks > 1:
             ranks = [None] * self._planned.ranks
-            dist.all_gather_object(ranks, self._times, group=self._planned.process_group)
+            dist.all_gather_object(ranks, times, group=self._planned.process_group)
         slowest = [[max(steps) for steps in zip(*arm)] for arm in zip(*ranks)]
-        told = [
-            ArmTimes(arm.name, arm.plan is not None, tuple(times))
-            for arm, times in zip(self._arms, slowest)
-        ]
-        self.outcome = decide(told, self._promised)
+        self.outcome = self._turns.look(slowest)
+        if self.outcome is None:
+            return
         self._use(self.outcome.kept)
+        self.advice = self._advice.tried(self.outcome.sentence, is_kept=self.outcome.is_planned)
         if not dist.is_initialized() or dist.get_rank(self._planned.process_group) == 0:
-            _logger.info("After %d steps of each arm: %s", MEASURED, self.outcome.sentence)
+            _logger.info("After %d steps: %s", self._turns.steps, self.outcome.sentence)
 
 
 def _promised(advice: PlanAdvice) -> float | None:

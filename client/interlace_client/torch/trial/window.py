@@ -11,13 +11,16 @@ from typing import TYPE_CHECKING, Any
 import torch
 import torch.distributed as dist
 
-from interlace_client.torch.trial.schedule import steps_of
+from interlace_client.torch.trial.turns import there_and_back
 
 if TYPE_CHECKING:
     from interlace_client.torch.runtime.planned import PlannedDDP
 
 #: A larger window is taken where its steps are shorter by more than this.
 _LEAST = 1.01
+
+#: Measured steps of a window, there and again back.
+_MEASURED = 3
 
 
 @dataclass(frozen=True)
@@ -51,7 +54,7 @@ def measure_window(
     *,
     clock: Callable[[], float] = perf_counter,
 ) -> WindowTimes:
-    """Train ten steps in each window, and leave the run with the fastest.
+    """Train up to ten steps in each window, and leave the run with the fastest.
 
     A launch that waits for a core, since compute has them all, holds up the launches behind it; in
     a larger window these go on meanwhile. On a link that is full launches at once only delay the
@@ -90,7 +93,7 @@ def measure_window(
     planned.agreed(planned.plan, *windows)
     is_cuda = any(p.is_cuda for p in planned.module.parameters())
     times: list[list[float]] = [[] for _ in windows]
-    for arm, counts in steps_of(len(windows)):
+    for arm, counts in there_and_back(range(len(windows)), _MEASURED):
         if planned.window != windows[arm]:
             planned.install(planned.plan, window=windows[arm])
         began = clock()
