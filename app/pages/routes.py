@@ -7,12 +7,14 @@ where keys are required. So nothing of a user is ever in the markup that is sent
 from collections.abc import Callable
 from functools import cache
 from importlib import resources
+from pathlib import Path
 
 from fastapi import APIRouter, FastAPI
 from fastapi.responses import FileResponse, HTMLResponse
 from starlette.staticfiles import StaticFiles
 
 from app import VERSION, names
+from solver.glossary import LABELS, TERMS
 
 router = APIRouter(include_in_schema=False)
 
@@ -32,10 +34,18 @@ PAGES = (
     ("/sweeps/{job_id}", "sweep", "Sweep"),
     ("/imports/{job_id}", "import", "Import"),
     ("/graphs/{graph_id}", "graph", "Graph"),
+    ("/compare", "compare", "Compare"),
+    ("/runs", "runs", "Runs"),
+    ("/runs/{run_id}", "run", "Run"),
+    ("/help", "help", "Help"),
     ("/cost-models/{model_id}", "cost-model", "Cost model"),
     ("/predictions/scaling", "scaling", "Scaling"),
     ("/predictions/parameter-server/{job_id}", "parameter-server", "Prediction"),
 )
+
+
+#: The documentation as a site, where a checkout has built it.
+_SITE = Path(__file__).parents[2] / "site"
 
 
 #: Names that the service knows, for pages that let one be chosen or explain one.
@@ -47,6 +57,9 @@ _NAMES = {
     "exports": names.EXPORTS,
     "fifo": names.FIFO,
     "fits": names.FITS,
+    "glossary": TERMS,
+    "has_docs": _SITE.is_dir(),
+    "labels": LABELS,
     "measured": names.MEASURED,
     "policies": names.POLICIES,
     "program_exports": names.PROGRAM_EXPORTS,
@@ -95,5 +108,7 @@ def plotly() -> FileResponse:
 
 
 def mount_assets(app: FastAPI) -> None:
-    """Serve scripts and styles."""
+    """Serve scripts and styles, and the documentation where it was built."""
+    if _SITE.is_dir():
+        app.mount("/help/docs", StaticFiles(directory=_SITE, html=True), name="documentation")
     app.mount("/assets", StaticFiles(packages=[("app.pages", "assets")]), name="assets")

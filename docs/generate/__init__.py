@@ -14,6 +14,7 @@ from docs.generate.command import command
 from docs.generate.costs import algorithms, cluster_fields
 from docs.generate.errors import errors
 from docs.generate.formats import exporters, program_exporters, read_formats, readers
+from docs.generate.glossary import glossary, labels
 from docs.generate.limits import limits
 from docs.generate.names import names
 from docs.generate.policies import policies
@@ -31,6 +32,8 @@ PARTS: dict[str, Callable[[], str]] = {
     "errors": errors,
     "exporters": exporters,
     "program_exporters": program_exporters,
+    "glossary": glossary,
+    "labels": labels,
     "limits": limits,
     "names": partial(names, "interlace"),
     "policies": policies,

@@ -2,7 +2,7 @@
 
 It starts a service of its own, has a few examples planned, swept and imported, opens each page in
 headless Chromium and writes ``docs/pictures/page-NAME.png``. ``--all FOLDER`` writes each page at
-1,280 and 400 pixels in both themes instead, to look at.
+390, 1,280 and 2,560 pixels in both themes instead, to look at.
 """
 
 import argparse
@@ -17,6 +17,8 @@ from typing import Any
 
 import httpx2
 from playwright.sync_api import Browser, sync_playwright
+
+from app.routers.runs import EXAMPLE, PLAN, TRIAL_EXAMPLE
 
 ROOT = Path(__file__).resolve().parents[2]
 PICTURES = ROOT / "docs" / "pictures"
@@ -71,8 +73,9 @@ def things(client: httpx2.Client) -> dict[str, str]:
     def example(name: str) -> Any:
         return client.get(f"/v1/examples/{name}").json()
 
-    for name in ("two_layers", "resnet50", "t5_small"):
-        made("/v1/plans", example(name))
+    planned = {
+        name: made("/v1/plans", example(name)) for name in ("two_layers", "resnet50", "t5_small")
+    }
     traces = {
         f"rank{i}": (file.name, file.read_bytes())
         for i, file in enumerate(sorted(_DATA.glob("kineto_gloo_*.json.gz")))
@@ -108,16 +111,41 @@ def things(client: httpx2.Client) -> dict[str, str]:
     prediction = made("/v1/predictions/parameter-server", steps)
     imports = client.get("/v1/imports").json()["imports"]
     ddp = {"graph": vgg16["graph"], "cluster": vgg16["cluster"], "policy": "ddp"}
+    plan = made("/v1/plans", vgg16)
+    simulation = made("/v1/simulations", ddp)
     return {
         "home": "/",
-        "plan": f"/plans/{made('/v1/plans', example('fsdp_llama_7b'))}",
-        "simulation": f"/simulations/{made('/v1/simulations', ddp)}",
+        "plan": f"/plans/{planned['t5_small']}",
+        "compare": f"/compare?a=plans/{plan}&b=simulations/{simulation}",
+        "run": f"/runs/{run_of(client)}",
+        "simulation": f"/simulations/{simulation}",
         "sweep": f"/sweeps/{sweep}",
         "cost-model": f"/cost-models/{model}",
         "scaling": "/predictions/scaling?example=vgg16",
         "parameter-server": f"/predictions/parameter-server/{prediction}",
         "import": f"/imports/{imports[0]['id']}",  # and of the graph that it made
     }
+
+
+def run_of(client: httpx2.Client) -> str:
+    """Report a run whose bandwidth halves, and which then takes over another plan."""
+    run = client.post("/v1/runs", json=EXAMPLE).json()["id"]
+    slower = {**EXAMPLE["cluster"], "bandwidth_gbps": 5}
+    steps = [
+        {"step": n, "plan": n // 60, "measured_us": (8_800, 15_600)[n // 60] + n * 7_919 % 300}
+        for n in range(120)
+    ]
+    reports = (
+        ("steps", {"steps": steps[:60]}),
+        ("plans", {"from_step": 60, "why": "drift", "plan": PLAN, "cluster": slower}),
+        ("steps", {"steps": steps[60:]}),
+        ("trials", TRIAL_EXAMPLE),
+    )
+    for what, body in reports:
+        answer = client.post(f"/v1/runs/{run}/{what}", json=body)
+        if answer.is_error:
+            sys.exit(answer.text)
+    return str(run)
 
 
 def take(
@@ -159,7 +187,7 @@ def main() -> None:
                 take(browser, address, path, file, 1280, "light", is_whole=False)
                 continue
             folder.mkdir(parents=True, exist_ok=True)
-            for width in (1280, 400):
+            for width in (390, 1280, 2560):
                 for scheme in ("light", "dark"):
                     file = folder / f"{name}-{width}-{scheme}.png"
                     take(browser, address, path, file, width, scheme, is_whole=True)

@@ -29,6 +29,7 @@ OF_THE_SOLVER = [
     "solver",
     "solver.codes",
     "solver.errors",
+    "solver.glossary",
     "solver.limits",
     "solver.wording",
 ]

@@ -24,8 +24,7 @@ from tests.pages.large import sliced
 _FIRST_PAINT = """
 new Promise((resolve) => {
   const look = () => {
-    const path = document.querySelector("#timeline .plot .scatterlayer path.js-fill");
-    if (path && path.getAttribute("d")) {
+    if (document.querySelector("#timeline .plot[data-view]")) {
       requestAnimationFrame(() => setTimeout(() => resolve(performance.now())));
     } else requestAnimationFrame(look);
   };
@@ -79,7 +78,7 @@ def first_paint_ms(page: Page, plan_id: str) -> float:
 
 def pan(page: Page, steps: int = 120) -> list[float]:
     """Drag the timeline to and fro; return the time of each frame [ms]."""
-    box = page.locator("#timeline .plot .nsewdrag").first.bounding_box()
+    box = page.locator("#timeline .plot").bounding_box()
     assert box is not None
     y, x = box["y"] + box["height"] / 2, box["x"] + box["width"] / 2
     page.mouse.move(x, y)

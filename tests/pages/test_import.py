@@ -9,6 +9,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from solver.costs import ALGORITHMS, MEASURED
+from solver.glossary import LABELS
 from solver.policies import POLICIES
 from solver.traces import READERS
 from solver.traces.hlo.devices import DEVICES
@@ -108,8 +109,8 @@ def test_another_cluster_and_a_cost_model(page: Page, service: Service) -> None:
     page.get_by_label("Time limit").fill("5")
     page.get_by_label("What a launch costs").select_option(stored["id"])
     page.get_by_label("PyTorch's barrier").check()
-    page.get_by_label("mg_wfbp").check()
-    page.get_by_label("pace").uncheck()
+    page.get_by_label(LABELS["mg_wfbp"]).check()
+    page.get_by_label(LABELS["pace"]).uncheck()
     page.get_by_label("Workers", exact=True).first.fill("4")
     page.get_by_role("button", name="Plan", exact=True).click()
     asked = request_of(page, service)

@@ -4,7 +4,7 @@ import { el, fill } from "../elements/dom.js";
 import { blame, box, choice, entry, forgive, numberIn, numbersIn } from "../elements/form.js";
 import { pageOf } from "../reading/upload.js";
 import { complain, Problem, post } from "../service/api.js";
-import { names } from "../service/names.js";
+import { label, names } from "../service/names.js";
 import { channelsOf, clusterForm, costModels } from "./cluster.js";
 
 /** @import { ClusterBody, GraphBody, GraphOut } from "interlace-api" */
@@ -79,7 +79,7 @@ export async function planForm(host, { id, graph, cluster: told }, isOwn) {
       hint: "Plan and policies are decided with it, and executed with the true one.",
     },
   );
-  const policies = POLICIES.map((name) => ({ name, ...box(name, USUAL.includes(name)) }));
+  const policies = POLICIES.map((name) => ({ name, ...box(label(name), USUAL.includes(name)) }));
   const baselines = el(
     "fieldset",
     { class: "field", "data-pointer": "/options/baselines" },

@@ -4,8 +4,10 @@ import { el, fill, say } from "../elements/dom.js";
 import { bytes, count, time } from "../elements/format.js";
 import { read, write } from "../elements/state.js";
 import { complain, get } from "../service/api.js";
+import { label } from "../service/names.js";
 import { gantt } from "../timeline/gantt.js";
-import { markCritical, runsOf } from "../timeline/runs.js";
+import { markCritical, measuredRun, runsOf } from "../timeline/runs.js";
+import { toneOf, wordsOf } from "../timeline/tones.js";
 
 /** @import { Iteration } from "./iteration.js" */
 /** @import { Run } from "../timeline/runs.js" */
@@ -36,7 +38,7 @@ function describing(tensors) {
   return (bar, row, run) => {
     const told = [
       [bar.ops.length > 1 ? "ops" : "op", named(bar.ops)],
-      ["kind", bar.kind.replace("_", "-")],
+      ["kind", wordsOf(toneOf(bar))],
     ];
     if (bar.bytes !== null) told.push(["bytes", bytes(bar.bytes)]);
     told.push(["start", time(bar.start)], ["end", time(bar.end)], ["takes", time(bar.end - bar.start)]);
@@ -69,10 +71,12 @@ export async function timelineOf(host, body, { name, rivals, fetchTrace, onselec
   const choice = el(
     "select",
     { id: "beside" },
-    [...new Set([...rivals, NONE])].map((each) => el("option", { selected: each === given.beside }, each)),
+    [...new Set([...rivals, NONE])].map((each) =>
+      el("option", { value: each, selected: each === given.beside }, label(each)),
+    ),
   );
   if (![...rivals, NONE].includes(given.beside))
-    choice.prepend(el("option", { selected: true }, given.beside));
+    choice.prepend(el("option", { value: given.beside, selected: true }, given.beside));
   const words = el("input", { type: "search", id: "find", placeholder: "Part of a name", value: given.op });
   const matches = el("span", { class: "faint", role: "status" });
   const canvas = el("div");
@@ -85,7 +89,8 @@ export async function timelineOf(host, body, { name, rivals, fetchTrace, onselec
     const [own, other = null] = runsOf(trace);
     Object.assign(own, { label: name, isExplained: true, peak: body.peak_bytes });
     markCritical(own, body.critical_path);
-    rival = choice.value === NONE ? null : other;
+    rival =
+      choice.value === NONE || other === null ? null : Object.assign(other, { label: label(other.name) });
     return own;
   }
 
@@ -113,9 +118,11 @@ export async function timelineOf(host, body, { name, rivals, fetchTrace, onselec
     choice.value = NONE;
     own = await load();
   }
-  const runs = () => [own, ...((instead ?? rival) ? [instead ?? rival] : [])];
+  const measured = body.evidence?.recorded_us ?? null;
+  const recorded = measured === null ? null : measuredRun("recorded step", measured);
+  const runs = () => [own, instead ?? rival, recorded].filter(Boolean);
 
-  chart = await gantt(canvas, {
+  chart = gantt(canvas, {
     title: "Timeline of one iteration",
     runs: runs(),
     bound: body.lower_bound_us ?? null,

@@ -67,6 +67,7 @@ export function files(host, { place, formats, beside }) {
       fileButton("Request", () => `${place}/request`, "request.json"),
       fileButton("Answer", () => place, "answer.json"),
       fileButton("Timeline for Perfetto", () => `${place}/timeline.json${query()}`, "timeline.json"),
+      el("a", { href: `/compare?a=${place.slice("/v1/".length)}` }, "Compare with another answer"),
       el("a", { href: "https://ui.perfetto.dev", rel: "noreferrer", target: "_blank" }, "Perfetto"),
     ),
     el(

@@ -1,10 +1,10 @@
 // The page of one iteration, planned or simulated: first its job until it has ended, then its parts.
 
-import { plotly } from "../charts/chart.js";
 import { byId, el, fill } from "../elements/dom.js";
 import { idOfPage, read, write } from "../elements/state.js";
 import { complain } from "../service/api.js";
 import { follow, outcome } from "../service/progress.js";
+import { answer } from "./answer.js";
 import { timelineOf } from "./chosen-timeline.js";
 import { doubts } from "./doubts.js";
 import { files } from "./exports.js";
@@ -32,6 +32,45 @@ import { whatIf } from "./what-if.js";
  * @property {(body: Iteration) => string[]} formats
  */
 
+/** What stands below the first screen, each with an anchor. */
+const BELOW = {
+  timeline: "Timeline",
+  "what-if": "What if",
+  times: "Iteration times",
+  helps: "What would help",
+  doubts: "If the calibration is off",
+  summary: "Figures",
+  front: "Time against memory",
+  reasons: "Why each launch starts no earlier",
+  buckets: "Buckets",
+  tensors: "Tensors",
+  files: "Take it along",
+};
+
+/** A card that is folded until it is asked for. */
+function folded(id) {
+  const host = el("div");
+  const whole = el("details", { class: "card", id }, el("summary", {}, BELOW[id]), host);
+  return { whole, host };
+}
+
+/** Links to what there is, and the way to what an address names. */
+function contents(host, content) {
+  const there = Object.keys(BELOW).filter((id) => content.querySelector(`#${id}`)?.hidden === false);
+  fill(
+    host,
+    there.map((id) => el("a", { href: `#${id}` }, BELOW[id])),
+  );
+  const reach = () => {
+    const target = location.hash && content.querySelector(`#${CSS.escape(location.hash.slice(1))}`);
+    if (!target) return;
+    if (target instanceof HTMLDetailsElement) target.open = true;
+    target.scrollIntoView();
+  };
+  addEventListener("hashchange", reach);
+  reach();
+}
+
 const card = (id, label) => el("section", { class: "card", id, "aria-label": label });
 
 function entitle(text) {
@@ -42,31 +81,34 @@ function entitle(text) {
 /** Show the parts of an answer; what fails is said in its place and does not take the others along. */
 async function parts(content, body, { path, word, title, fetchTrace, rivals, formats }) {
   const place = `${path}/${body.id}`;
+  const tables_ = { reasons: folded("reasons"), buckets: folded("buckets"), tensors: folded("tensors") };
   const hosts = {
-    summary: card("summary", "Summary"),
+    answer: card("answer", "The answer"),
+    summary: card("summary", "Figures"),
     times: card("times", "Iteration times"),
     timeline: card("timeline", "Timeline"),
     what: card("what-if", "What if"),
     helps: card("helps", "What would help"),
     doubts: card("doubts", "If the calibration is off"),
     front: card("front", "Time against memory"),
-    reasons: card("reasons", "Why each launch starts no earlier"),
-    buckets: card("buckets", "Buckets"),
-    tensors: card("tensors", "Tensors"),
+    reasons: tables_.reasons.host,
+    buckets: tables_.buckets.host,
+    tensors: tables_.tensors.host,
     files: card("files", "Take it along"),
   };
+  const jumps = el("nav", { class: "jumps", "aria-label": "On this page" });
   fill(
     content,
     outcome(body, true),
-    hosts.summary,
+    hosts.answer,
     hosts.timeline,
+    jumps,
     hosts.what,
     el("div", { class: "grid" }, hosts.times, hosts.helps),
     hosts.doubts,
+    hosts.summary,
     hosts.front,
-    hosts.reasons,
-    hosts.buckets,
-    hosts.tensors,
+    Object.values(tables_).map(({ whole }) => whole),
     hosts.files,
   );
   let timeline = null;
@@ -85,6 +127,7 @@ async function parts(content, body, { path, word, title, fetchTrace, rivals, for
       shown.select(ops);
     },
   });
+  answer(hosts.answer, body);
   summary(hosts.summary, body);
   doubts(hosts.doubts, body);
   const note = (ops) => write({ sel: ops?.[0] ?? null });
@@ -96,6 +139,7 @@ async function parts(content, body, { path, word, title, fetchTrace, rivals, for
     note(ops);
     timeline?.select(ops);
   });
+  tables_.reasons.whole.hidden = hosts.reasons.hidden;
   files(hosts.files, {
     place,
     formats,
@@ -111,6 +155,8 @@ async function parts(content, body, { path, word, title, fetchTrace, rivals, for
     shown.select([sel]);
     timeline?.select([sel], t === "");
   }
+  hosts.front.hidden = !body.front;
+  contents(jumps, content);
   await comparison(hosts.times, body);
   await helps(hosts.helps, body);
   await front(hosts.front, body);
@@ -126,7 +172,6 @@ async function parts(content, body, { path, word, title, fetchTrace, rivals, for
  */
 export async function page(kind) {
   const content = byId("content");
-  plotly().catch(complain); // it is large: it comes while the job is asked for
   fill(content, el("p", { class: "faint" }, "It is being fetched."));
   try {
     /** @type {Iteration} */

@@ -4,7 +4,8 @@ import { bars } from "../charts/bars.js";
 import { el, facts, fill } from "../elements/dom.js";
 import { less, restsOn } from "../elements/evidence.js";
 import { bytes, number, percent, time, times } from "../elements/format.js";
-import { names, reason } from "../service/names.js";
+import { term } from "../elements/term.js";
+import { label, names, reason } from "../service/names.js";
 import { unitOf } from "../timeline/bars.js";
 
 /** @import { Iteration } from "./iteration.js" */
@@ -26,7 +27,7 @@ const HELD_TO = {
 };
 
 /** What each sensitivity changes, of its op or channel where it has one. */
-const CHANGES = {
+export const CHANGES = {
   bandwidth_double: () => "twice the bandwidth",
   bandwidth_free: () => "endless bandwidth",
   channel_double: ({ channel }) => `twice the bandwidth of ${channel}`,
@@ -105,19 +106,12 @@ export function summary(host, body) {
   fill(
     host,
     cuts.map((each) => el("p", { class: "note" }, each.detail)),
-    el(
-      "p",
-      { class: "lead summary" },
-      body.summary ??
-        (body.iteration_time_us === null
-          ? null
-          : `One iteration takes ${time(body.iteration_time_us)}; it was not explained.`),
-    ),
+    el("h2", {}, "The figures, and what they rest on"),
     body.headline ? el("ul", { class: "gains" }, body.headline.gains.map(gain)) : null,
     restsOn(body.evidence),
     facts([
       [
-        "Iteration time",
+        term("iteration time", "Iteration time"),
         el(
           "span",
           {},
@@ -126,7 +120,7 @@ export function summary(host, body) {
         ),
       ],
       [
-        "Lower bound",
+        term("lower bound", "Lower bound"),
         body.lower_bound_us === undefined
           ? null
           : [
@@ -136,26 +130,29 @@ export function summary(host, body) {
       ],
       ["Bound by", body.bound ? reason(body.bound, body.program ? "op" : "tensor") : null],
       [
-        "Compute alone",
+        term("compute alone", "Compute alone"),
         [
           time(body.compute_time_us),
           body.scaling_factor === null ? null : `, ${percent(body.scaling_factor)} of the iteration time`,
         ],
       ],
       [
-        "Exposed",
+        term("exposed", "Exposed"),
         [
           time(body.exposed_us),
           body.overlap === null ? null : `; ${percent(body.overlap)} of communication is hidden`,
         ],
       ],
-      ["Limited by", body.limited_by ? (LIMITS[body.limited_by] ?? body.limited_by) : null],
-      ["Policy", body.policy?.policy],
       [
-        "Most memory",
+        term("limited by", "Limited by"),
+        body.limited_by ? (LIMITS[body.limited_by] ?? body.limited_by) : null,
+      ],
+      [term("policy", "Policy"), body.policy ? label(body.policy.policy) : null],
+      [
+        term("peak memory", "Most memory"),
         body.peak_bytes ? [bytes(body.peak_bytes), HELD_TO[body.memory?.inputs_held] ?? null] : null,
       ],
-      ["Launches", number(body.schedule.parts.length, 12)],
+      [term("launch", "Launches"), number(body.schedule.parts.length, 12)],
     ]),
     body.warnings?.length
       ? el(
@@ -176,7 +173,7 @@ function nameOf(baseline, all) {
   const parts =
     same.length > 1 ? Object.entries(baseline.parameters).map(([name, value]) => `${name} ${value}`) : [];
   if (baseline.barrier && same.some((each) => !each.barrier)) parts.push("barrier");
-  return [baseline.policy, ...parts].join(", ");
+  return [label(baseline.policy), ...parts].join(", ");
 }
 
 /** The time of a baseline, and its ratio to the plan's. */
@@ -199,7 +196,7 @@ export function comparison(host, body, more = []) {
   const isPlan = body.lower_bound_us !== undefined;
   const given = [
     {
-      name: isPlan ? "plan" : (body.policy?.policy ?? "plan"),
+      name: isPlan ? "plan" : body.policy ? label(body.policy.policy) : "plan",
       value: body.iteration_time_us,
       text: time(body.iteration_time_us),
       tone: "c1",

@@ -5,6 +5,7 @@ import { choice, entry } from "../elements/form.js";
 import { count, date, percent, time, UNKNOWN } from "../elements/format.js";
 import { read, write } from "../elements/state.js";
 import { complain, events, get, post, remove } from "../service/api.js";
+import { label } from "../service/names.js";
 import { badge } from "../service/progress.js";
 
 /** @import { JobEntry, JobList } from "interlace-api" */
@@ -38,7 +39,7 @@ function result(job) {
   if (job.kind === "parameter_server") return job.rows === null ? UNKNOWN : count(job.rows, "row");
   if (job.kind === "import")
     return job.graph_id ? el("a", { href: `/graphs/${encodeURIComponent(job.graph_id)}` }, "graph") : UNKNOWN;
-  if (job.kind === "simulation") return job.policy ?? UNKNOWN;
+  if (job.kind === "simulation") return job.policy ? label(job.policy) : UNKNOWN;
   return job.status ?? UNKNOWN;
 }
 

@@ -2,7 +2,7 @@
 
 import { page } from "../iteration/iteration.js";
 import { get, post } from "../service/api.js";
-import { names } from "../service/names.js";
+import { label, names } from "../service/names.js";
 import { follow } from "../service/progress.js";
 
 const PATH = "/v1/simulations";
@@ -26,7 +26,7 @@ async function traceOf(body, rival) {
 
 page({
   path: PATH,
-  word: (body) => body.policy?.policy ?? "plan",
+  word: (body) => (body.policy ? label(body.policy.policy) : "plan"),
   title: "Simulation",
   fetchTrace: traceOf,
   rivals: (body) => ["none", ...names.policies.filter((name) => name !== body.policy?.policy)],

@@ -5,6 +5,9 @@ import { count, time } from "../elements/format.js";
 /** Tables of names: algorithms (each with fields of its own), exports, fits, policies, readers and so on. */
 export const names = JSON.parse(document.body.dataset.names);
 
+/** What people call a policy; its name where nobody wrote another. */
+export const label = (name) => names.labels[name] ?? name;
+
 /** A name as a title: "halving_doubling" is "Halving doubling". */
 export function titled(name) {
   const words = name.replaceAll("_", " ");

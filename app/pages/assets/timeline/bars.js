@@ -1,45 +1,26 @@
-// What a Gantt chart draws of its runs in a window: at most some bars a pixel, a path a colour.
+// What a timeline draws of its runs in a window: at most some bars a pixel, whatever there is.
 
-import { colour, plain } from "../charts/chart.js";
-import { bytes, SIZES, time } from "../elements/format.js";
+import { bytes, time } from "../elements/format.js";
+import { fitting } from "./surface.js";
+import { toneOf } from "./tones.js";
 
 /** @import { Bar, Row, Run } from "./runs.js" */
+/** @import { Surface } from "./surface.js" */
 
-/** @typedef {{ run: Run, row: Row, y: number }} Slot */
-
-/** @typedef {{ from: number, to: number, pixel: number, size: number }} Window */
+/** @typedef {{ run: Run, row: Row, top: number }} Slot */
 
 /** @typedef {ReturnType<typeof arranged>} Places */
 
-/** @typedef {ReturnType<typeof unitOf>} Unit */
-
-/** What bars and marks are called and coloured; marks lie over the bars of their row. */
-const TONES = {
-  compute: ["compute", "c7"],
-  pack: ["packing", "c5"],
-  unpack: ["unpacking", "c5"],
-  wait: ["waits", "line"],
-  all_reduce: ["all-reduce", "c1"],
-  all_gather: ["all-gather", "c6"],
-  reduce_scatter: ["reduce-scatter", "c3"],
-  broadcast: ["broadcast", "c4"],
-  all_to_all: ["all-to-all", "c2"],
-  send_recv: ["send", "c6"],
-};
-const MARKS = {
-  idle: { name: "compute idle", tone: "c5", opacity: 0.3, top: 0.12, bottom: 0.82 },
-  exposed: { name: "exposed", tone: "bad", opacity: 1, top: 0.12, bottom: 0.3 },
-  critical: { name: "critical path", tone: "text", opacity: 1, top: 0.86, bottom: 0.98 },
-};
-const [TOP, BOTTOM] = [0.12, 0.82];
-
-/** Pixels of a row, of what is drawn of memory, and of the axis with its title. */
+/** Pixels of the axis, of a run's heading, of a row, and of a track of memory. */
+export const AXIS = 26;
+const HEAD = 24;
 const ROW = 26;
-const MEMORY = 150;
-const AXIS = 60;
+const MEMORY = 56;
+/** Pixels of a row: where bars lie, and the line of the critical path below them. */
+const [TOP, THICK, MARK, PATH] = [3, 18, 4, 23];
 
 /**
- * The unit of the axis for iterations so long [us].
+ * The unit of an axis for iterations so long [us].
  *
  * @param {number} end
  */
@@ -49,284 +30,184 @@ export function unitOf(end) {
 }
 
 /**
- * Where the rows of runs lie, and what they have: slots: [{ run, row, y }], heads: [{ run, y }].
+ * Where the rows of runs lie [px], and what they have.
  *
  * @param {Run[]} runs
  * @param {number} width
  */
 export function arranged(runs, width) {
-  const [slots, heads] = [[], []];
-  let y = 0;
+  const [slots, heads, memories] = [[], [], []];
+  let top = AXIS;
   for (const run of runs) {
-    heads.push({ run, y });
-    y += 1;
-    for (const row of run.rows) slots.push({ run, row, y: y++ });
+    heads.push({ run, top });
+    top += HEAD;
+    for (const row of run.rows) {
+      slots.push({ run, row, top });
+      top += ROW;
+    }
+    if (run.memory.length) {
+      memories.push({ run, top });
+      top += MEMORY;
+    }
+    top += 4;
   }
-  const hasMemory = runs.some((run) => run.memory.length);
+  const tones = new Set(slots.flatMap(({ row }) => [...tonesOf(row)]));
   const most = Math.max(
-    0,
+    1,
     ...runs.map((run) => run.memory.reduce((high, point) => Math.max(high, point.bytes), run.limit ?? 0)),
   );
-  const { unit: name, size } = SIZES.find((each) => most >= each.size) ?? { unit: "B", size: 1 };
-  // the legend names what there is anywhere, whatever is in view
-  const found = new Set(slots.flatMap(({ row }) => row.bars.map((bar) => bar.kind)));
-  const known = Object.keys(TONES);
-  const kinds = [...found].sort((a, b) => known.indexOf(a) - known.indexOf(b));
-  const marks = Object.keys(MARKS).filter((name) => slots.some(({ row }) => row.marks[name].length));
-  const named = kinds.length + marks.length + 1 + (hasMemory ? runs.length + 1 : 0);
-  const room = Math.max(1, Math.floor((width - 20) / (hasMemory ? 165 : 130)));
-  const below = AXIS + Math.ceil(named / room) * 20; // the axis and the legend
-  return {
-    slots,
-    heads,
-    kinds,
-    marks,
-    total: y,
-    hasMemory,
-    memory: { name, size },
-    below,
-    height: y * ROW + (hasMemory ? MEMORY : 0) + below,
-  };
+  return { slots, heads, memories, tones, most, width, gutter: width < 600 ? 76 : 140, height: top + 2 };
 }
 
-/** Rectangles as one path: corners, and a gap between one and the next. */
-class Path {
-  constructor() {
-    this.x = [];
-    this.y = [];
-  }
-
-  add(from, to, top, bottom) {
-    this.x.push(from, to, to, from, from, null);
-    this.y.push(top, top, bottom, bottom, top, null);
-  }
+/** The tones of a row's bars; known once, since rows are drawn sixty times a second. */
+function tonesOf(row) {
+  row.tones ??= row.bars.map(toneOf);
+  return new Set(row.tones);
 }
 
-const filled = (path, name, tone, opacity = 1) => ({
-  type: "scatter",
-  mode: "none",
-  fill: "toself",
-  fillcolor: tone,
-  opacity,
-  line: { simplify: false },
-  hoverinfo: "skip",
-  name,
-  x: path.x.length ? path.x : [null],
-  y: path.y.length ? path.y : [null],
-});
+/** Times at which an axis is marked: some hundred pixels apart, by 1, 2 or 5. */
+export function ticks(from, to, width) {
+  const rough = ((to - from) * 110) / Math.max(width, 1);
+  const ten = 10 ** Math.floor(Math.log10(rough));
+  const step = [1, 2, 5, 10].map((each) => each * ten).find((each) => each >= rough);
+  const found = [];
+  for (let at = Math.ceil(from / step) * step; at <= to; at += step) found.push(at);
+  return { step, at: found };
+}
 
 /**
- * The traces of what lies in [from, to] where a pixel is so long [us]; size is the axis' unit.
+ * Draw what lies in a view.
  *
+ * @param {Surface} on
  * @param {Places} places
- * @param {Window} window
- * @param {{ bar: Bar, y: number }[]} selected
- * @param {number | null} bound
+ * @param {{ view: number[], colours: any, bound: number | null, chosen: { bar: Bar, top: number }[],
+ *   threads: number[][], overlays: Set<string> }} drawn
  */
-export function traces(places, { from, to, pixel, size }, selected, bound) {
-  const bars = new Map(places.kinds.map((kind) => [kind, new Path()]));
-  const marks = new Map(places.marks.map((name) => [name, new Path()]));
-  for (const { row, y } of places.slots) {
-    row.spans.thinned(from, to, pixel, (start, end, first) => {
-      const { kind } = row.bars[first];
-      const wide = end - start;
-      // a line between neighbours
-      const until = wide < pixel ? start + pixel : wide > 4 * pixel ? end - pixel : end;
-      bars.get(kind).add(start / size, until / size, y + TOP, y + BOTTOM);
+export function draw(on, places, { view: [from, to], colours, bound, chosen, threads, overlays }) {
+  const room = places.width - places.gutter - 8;
+  const scale = room / (to - from);
+  const pixel = 1 / scale;
+  const x = (at) => places.gutter + (Math.min(Math.max(at, from), to) - from) * scale;
+  const bottom = places.height;
+  axis(on, places, { from, to, room, x, colours });
+  for (const { row, top } of places.slots) {
+    on.rect(places.gutter, top + TOP, room, THICK, colours.line, 0.25);
+    if (overlays.has("idle"))
+      row.marks.idle.thinned(from, to, pixel, (start, end) =>
+        on.rect(x(start), top + TOP, Math.max(1, x(end) - x(start)), THICK, colours.mark.idle, 0.22),
+      );
+    tonesOf(row);
+    row.spans.thinned(from, to, pixel, (start, end, first, after) => {
+      const { fill, ink } = colours.tone(row.tones[first]);
+      const [left, right] = [x(start), x(end)];
+      const wide = Math.max(1, right - left - (right - left > 4 ? 1 : 0));
+      on.rect(left, top + TOP, wide, THICK, fill);
+      if (wide < 34 || after !== first + 1) return;
+      const said = labelIn(row.bars[first].name, wide - 8);
+      if (said) on.text(left + 4, top + TOP + THICK / 2 + 0.5, said, ink);
     });
-    for (const [name, path] of marks) {
-      const { top, bottom } = MARKS[name];
+    for (const [name, y] of [
+      ["exposed", top + TOP],
+      ["critical", top + PATH],
+    ]) {
+      if (!overlays.has(name)) continue;
       row.marks[name].thinned(from, to, pixel, (start, end) =>
-        path.add(start / size, Math.max(end, start + pixel) / size, y + top, y + bottom),
+        on.rect(
+          x(start),
+          y,
+          Math.max(1, x(end) - x(start)),
+          name === "exposed" ? MARK : 2.5,
+          colours.mark[name],
+        ),
       );
     }
   }
-  const outline = new Path();
-  for (const { bar, y } of selected) {
+  for (const { run, top } of places.memories) memory(on, run, { top, from, to, pixel, x, places, colours });
+  for (const { run, top } of places.heads) {
+    const end = places.heads.find((other) => other.top > top)?.top ?? bottom;
+    if (run.end >= from && run.end <= to)
+      on.line([x(run.end), top + 4, x(run.end), end - 4], colours.text, 1.5);
+    if (bound !== null && !run.isOther && bound >= from && bound <= to)
+      on.line([x(bound), top + 4, x(bound), end - 4], colours.bound, 1.5, [5, 4]);
+  }
+  for (const [at, y, other, below] of threads) {
+    if (Math.max(at, other) >= from && Math.min(at, other) <= to)
+      on.line([x(at), y, x(other), below], colours.chosen, 1.5, [3, 3]);
+  }
+  for (const { bar, top } of chosen) {
     if (bar.end >= from && bar.start <= to)
-      outline.add(bar.start / size, Math.max(bar.end, bar.start + pixel) / size, y + 0.06, y + BOTTOM + 0.04);
-  }
-  const mark = (name) =>
-    marks.has(name)
-      ? [filled(marks.get(name), MARKS[name].name, colour(MARKS[name].tone), MARKS[name].opacity)]
-      : [];
-  return [
-    ...mark("idle"),
-    ...places.kinds.map((kind) =>
-      filled(
-        bars.get(kind),
-        ...(TONES[kind] ? [TONES[kind][0], colour(TONES[kind][1])] : [plain(kind), colour("c2")]),
-      ),
-    ),
-    ...mark("exposed"),
-    ...mark("critical"),
-    ...(bound === null
-      ? []
-      : [
-          {
-            type: "scatter",
-            mode: "lines",
-            line: { color: colour("c3"), width: 1.5, dash: "dash" },
-            hoverinfo: "skip",
-            name: "lower bound",
-            x: [null],
-            y: [null],
-          },
-        ]),
-    ...(outline.x.length
-      ? [
-          {
-            type: "scatter",
-            mode: "lines",
-            line: { color: colour("c2"), width: 3, simplify: false },
-            hoverinfo: "skip",
-            name: "selected",
-            showlegend: false,
-            x: outline.x,
-            y: outline.y,
-          },
-        ]
-      : []),
-  ];
-}
-
-/**
- * Memory over time of each run in a window, the most of what lies in a pixel.
- *
- * @param {Run[]} runs
- * @param {Places["memory"]} memory
- * @param {Window} window
- */
-export function memoryTraces(runs, memory, { from, to, pixel, size }) {
-  const made = [];
-  const scaled = (value) => value / memory.size;
-  runs.forEach((run, k) => {
-    if (!run.memory.length) return;
-    /** @type {number[][]} */
-    const [x, y] = [[], []];
-    let at = -Infinity;
-    for (const point of run.memory) {
-      if (point.at > to) break;
-      if (point.at < from) [x[0], y[0]] = [from / size, scaled(point.bytes)];
-      else if (point.at - at < pixel && x.length) y[y.length - 1] = Math.max(y.at(-1), scaled(point.bytes));
-      else {
-        x.push(point.at / size);
-        y.push(scaled(point.bytes));
-        at = point.at;
-      }
-    }
-    const line = (name, tone, dash, points) => ({
-      type: "scatter",
-      mode: "lines",
-      line: { shape: "hv", color: colour(tone), dash },
-      hoverinfo: "skip",
-      yaxis: "y2",
-      name,
-      ...points,
-    });
-    made.push(line(`memory, ${plain(run.name)}`, k ? "c5" : "c2", k ? "dot" : "solid", { x, y }));
-    if (run.limit !== null && k === 0)
-      made.push(
-        line("memory limit", "bad", "dash", {
-          x: [from / size, to / size],
-          y: [scaled(run.limit), scaled(run.limit)],
-        }),
+      on.frame(
+        x(bar.start),
+        top + TOP - 1,
+        Math.max(2, x(bar.end) - x(bar.start)),
+        THICK + 2,
+        colours.chosen,
       );
-  });
-  return made;
+  }
 }
 
-/** A name that fits beside the chart. */
-function short(name, most) {
-  return plain(name.length > most ? `${name.slice(0, most - 1)}…` : name);
+/** A name that fits in a bar, without what most names begin with where it does not: "grad:fc6" is "fc6". */
+function labelIn(name, width) {
+  const whole = fitting(name, width);
+  return whole === name ? name : fitting(name.replace(/^\w+:/, ""), width);
+}
+
+/** The axis at the top, and a line down from each of its marks. */
+function axis(on, places, { from, to, room, x, colours }) {
+  const { step, at } = ticks(from, to, room);
+  const { name, size } = unitOf(Math.max(Math.abs(from), to));
+  const digits = Math.max(0, -Math.floor(Math.log10(step / size) + 1e-9));
+  for (const each of at) {
+    on.line([x(each), AXIS - 4, x(each), places.height], colours.line, 1);
+    const said = `${(each / size).toFixed(Math.min(digits, 9))} ${name}`;
+    if (x(each) + said.length * 6 < places.width) on.text(x(each) + 3, AXIS / 2, said, colours.faint);
+  }
+  on.line([places.gutter, AXIS - 2, places.width - 8, AXIS - 2], colours.line, 1);
+}
+
+/** Memory over time, the most of what lies in a pixel, and its limit. */
+function memory(on, run, { top, from, to, pixel, x, places, colours }) {
+  const high = (value) => (MEMORY - 8) * (value / places.most);
+  const base = top + MEMORY - 4;
+  let [at, most] = [null, 0];
+  const put = (until) => {
+    if (at !== null && until > from && at < to)
+      on.rect(x(at), base - high(most), Math.max(1, x(until) - x(at)), high(most), colours.tone("wait").fill);
+  };
+  for (const point of run.memory) {
+    if (at !== null && point.at - at < pixel) {
+      most = Math.max(most, point.bytes);
+      continue;
+    }
+    put(point.at);
+    [at, most] = [point.at, point.bytes];
+    if (at > to) break;
+  }
+  put(run.end);
+  if (run.limit !== null) {
+    const y = base - high(run.limit);
+    on.line([places.gutter, y, places.width - 8, y], colours.mark.exposed, 1.5, [6, 4]);
+  }
 }
 
 /** What stands above a run's rows: its name, its time and, where known, its peak of memory. */
-function headingOf(run, most) {
+export function headingOf(run) {
   const peak = run.peak === undefined || run.peak === null ? "" : `, ${bytes(run.peak)} at most`;
-  return `<b>${short(run.label ?? run.name, most)}</b> ${time(run.end)}${peak}`;
+  return [run.label ?? run.name, `${time(run.end)}${peak}`];
 }
 
 /**
- * The layout around the traces, for a chart so wide [px].
+ * The names of runs and rows, drawn where the page has them as text: for files.
  *
+ * @param {Surface} on
  * @param {Places} places
- * @param {{ view: number[], unit: Unit, bound: number | null, width: number }} chart
  */
-export function layoutOf(
-  { slots, heads, total, hasMemory, below, height, memory },
-  { view, unit, bound, width },
-) {
-  const isNarrow = width < 600;
-  // of another problem: the bound is none of its
-  const other = heads.find(({ run }) => run.isOther)?.y ?? total;
-  const share = hasMemory ? MEMORY / (height - below) : 0;
-  const line = (x, y0, y1, tone, dash) => ({
-    type: "line",
-    x0: x / unit.size,
-    x1: x / unit.size,
-    y0,
-    y1,
-    line: { color: colour(tone), width: 1.5, dash },
-  });
-  const ends = heads.map((head, k) => line(head.run.end, head.y, heads[k + 1]?.y ?? total, "faint", "solid"));
-  return {
-    dragmode: "pan",
-    hovermode: false,
-    showlegend: true,
-    xaxis: {
-      range: view.map((at) => at / unit.size),
-      title: { text: `time [${unit.name}]` },
-      exponentformat: "none",
-      anchor: hasMemory ? "y2" : "y",
-      zeroline: false,
-    },
-    yaxis: {
-      range: [total, 0],
-      fixedrange: true,
-      domain: [share ? share + 0.02 : 0, 1],
-      tickmode: "array",
-      tickvals: slots.map((slot) => slot.y + 0.47),
-      ticktext: slots.map((slot) => short(slot.row.name, isNarrow ? 9 : 24)),
-      showgrid: false,
-      zeroline: false,
-    },
-    ...(hasMemory
-      ? {
-          yaxis2: {
-            domain: [0, share - 0.03],
-            fixedrange: true,
-            title: { text: memory.name },
-            exponentformat: "none",
-            rangemode: "tozero",
-            anchor: "x",
-          },
-        }
-      : {}),
-    shapes: [...ends, ...(bound === null ? [] : [line(bound, 0, other, "c3", "dash")])],
-    annotations: heads.map(({ run, y }) => ({
-      xref: "paper",
-      x: 0,
-      xanchor: "left",
-      yref: "y",
-      y: y + 0.55,
-      yanchor: "middle",
-      showarrow: false,
-      align: "left",
-      font: { size: 13 },
-      text: headingOf(run, isNarrow ? 22 : 60),
-    })),
-    legend: {
-      orientation: "h",
-      itemclick: false,
-      itemdoubleclick: false,
-      xref: "container",
-      x: 0,
-      yref: "container",
-      y: 0,
-      yanchor: "bottom",
-      font: { size: 12 },
-    },
-    margin: { l: 8, r: 12, t: 4, b: below },
-  };
+export function drawNames(on, places, colours) {
+  for (const { run, top } of places.heads) {
+    const [name, said] = headingOf(run);
+    on.text(4, top + HEAD / 2, fitting(`${name}  ${said}`, places.width - 8, 13), colours.text, 13, 600);
+  }
+  for (const { row, top } of places.slots)
+    on.text(4, top + ROW / 2, fitting(row.name, places.gutter - 10, 12), colours.faint, 12);
+  for (const { top } of places.memories) on.text(4, top + MEMORY / 2, "memory", colours.faint, 12);
 }

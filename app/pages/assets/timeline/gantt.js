@@ -1,10 +1,13 @@
-// Runs above each other on one time axis: zoom and pan in step, by pointer, wheel, keys and buttons.
+// Runs above each other on one time axis, drawn on a canvas: zoom and pan by pointer, wheel, keys.
 
-import { chart } from "../charts/chart.js";
-import { el, say } from "../elements/dom.js";
-import { complain } from "../service/api.js";
-import { arranged, layoutOf, memoryTraces, traces, unitOf } from "./bars.js";
+import { el, fill, say } from "../elements/dom.js";
+import { time } from "../elements/format.js";
+import { csv, fileName, save } from "../elements/save.js";
+import { arranged, draw, drawNames } from "./bars.js";
+import { frameOf, namesOf, tableOf } from "./frame.js";
 import { listen } from "./input.js";
+import { onCanvas, onPaper } from "./surface.js";
+import { palette } from "./tones.js";
 
 /** @import { Bar, Row, Run } from "./runs.js" */
 /** @import { Slot } from "./bars.js" */
@@ -23,34 +26,30 @@ import { listen } from "./input.js";
 /** What is seen is no shorter than this share of the whole. */
 const CLOSEST = 1e-7;
 
-const HINT =
-  "Drag to pan; zoom by the buttons, or by the wheel once the chart is clicked, or with Ctrl. " +
-  "Keys: arrows go from bar to bar and row to row, plus, minus and 0 zoom, Shift and arrows pan, " +
-  "Enter selects.";
-
 /**
- * Draw runs (see runs.js) as a Gantt chart.
+ * Draw runs (see runs.js) as tracks.
  *
  * title; bound: proven lower bound [us] or null; view: [from, to] in us or null for all;
  * describe(bar, row, run): what is told of a bar, pairs of name and text; onselect(bar or null, run);
  * onview(from, to or null): after the view has changed.
- * Returns { setRuns(runs), select(test), zoomTo(bar), zoomAll(), find(words), plot }, where test says of
- * a bar whether it is selected, and find gives the bars of the first run that have the words.
+ * Returns { plot, setRuns(runs), select(test), zoomTo(bar), zoomAll(), find(words), point(found) }, where
+ * test says of a bar whether it is selected, and find gives the bars of the first run that have the words.
  *
  * @param {HTMLElement} host
  * @param {GanttOptions} options
  */
-export async function gantt(
+export function gantt(
   host,
   { title, runs: first, bound = null, view: asked = null, describe, onselect = () => {}, onview = () => {} },
 ) {
   let runs = first;
   let places = arranged(runs, host.clientWidth);
+  let colours = palette();
   let selected = [];
   let cursor = null;
   let isPending = false;
   let telling = null;
-  let drawing = null;
+  const overlays = new Set(["idle", "exposed", "critical"]);
 
   const end = () => Math.max(...runs.map((run) => run.end), bound ?? 0, 1e-6);
   const whole = () => [-0.01 * end(), 1.02 * end()];
@@ -62,30 +61,73 @@ export async function gantt(
     return [start, start + span];
   };
   let view = asked ? clamp(asked) : whole();
-  const width = () => drawing?.plot._fullLayout?.xaxis?._length || Math.max(200, host.clientWidth - 150);
 
-  function make() {
-    const unit = unitOf(end());
-    const span = view[1] - view[0];
-    // a window to each side, so that a drag shows what comes before it ends
-    const window = { from: view[0] - span, to: view[1] + span, pixel: span / width(), size: unit.size };
+  const shown = frameOf({
+    title,
+    hasBound: bound !== null,
+    overlays,
+    refresh,
+    zoom: (factor) => zoom(factor),
+    zoomAll: () => zoomAll(),
+    files: { PNG: picture, SVG: paper, CSV: rows },
+  });
+  const { plot, canvas } = shown;
+  fill(host, shown.figure);
+
+  /** The same ops in the other runs: what a difference is seen by. */
+  function others({ slot, i }) {
+    const bar = slot.row.bars[i];
+    return places.slots
+      .filter((each) => each.run !== slot.run && each.row.isChannel === slot.row.isChannel)
+      .map((each) => {
+        each.row.homes ??= new Map(each.row.bars.flatMap((one) => one.ops.map((op) => [op, one])));
+        return { slot: each, bar: each.row.homes.get(bar.ops[0]) };
+      })
+      .filter((each) => each.bar);
+  }
+
+  function scene() {
     const outlined = cursor
-      ? [...selected, { bar: cursor.slot.row.bars[cursor.i], y: cursor.slot.y }]
+      ? [...selected, { bar: cursor.slot.row.bars[cursor.i], top: cursor.slot.top }]
       : selected;
-    return {
-      traces: [...traces(places, window, outlined, bound), ...memoryTraces(runs, places.memory, window)],
-      layout: layoutOf(places, { view, unit, bound, width: host.clientWidth }),
-      config: { scrollZoom: false, doubleClick: false },
-    };
+    const threads = cursor
+      ? others(cursor).map(({ slot, bar }) => [
+          cursor.slot.row.bars[cursor.i].start,
+          cursor.slot.top + 12,
+          bar.start,
+          slot.top + 12,
+        ])
+      : [];
+    return { view, colours, bound, chosen: outlined, threads, overlays };
+  }
+
+  function paint() {
+    const sharp = globalThis.devicePixelRatio || 1;
+    const [wide, high] = [Math.round(places.width * sharp), Math.round(places.height * sharp)];
+    if (canvas.width !== wide || canvas.height !== high) [canvas.width, canvas.height] = [wide, high];
+    const context = canvas.getContext("2d", { alpha: true });
+    context.setTransform(sharp, 0, 0, sharp, 0, 0);
+    context.clearRect(0, 0, places.width, places.height);
+    draw(onCanvas(context), places, scene());
+    plot.dataset.view = view.map((at) => at.toPrecision(9)).join("~");
   }
 
   function refresh() {
-    if (isPending || drawing === null) return;
+    if (isPending) return;
     isPending = true;
     requestAnimationFrame(() => {
       isPending = false;
-      drawing.redraw().catch(complain);
+      paint();
     });
+  }
+
+  /** Lay everything out anew: other runs, or another width. */
+  function arrange() {
+    places = arranged(runs, host.clientWidth);
+    canvas.style.height = plot.style.height = `${places.height}px`;
+    namesOf(shown, places);
+    shown.legend(places, bound !== null);
+    refresh();
   }
 
   function show(from, to) {
@@ -119,74 +161,73 @@ export async function gantt(
   /** Make a bar as long as a tenth of what is seen. */
   function zoomTo(bar) {
     const span = Math.max(10 * (bar.end - bar.start), end() / 2000);
-    const middle = (bar.start + bar.end) / 2;
-    show(middle - span / 2, middle + span / 2);
+    const centre = (bar.start + bar.end) / 2;
+    show(centre - span / 2, centre + span / 2);
   }
 
   /** Bring a bar into view, as close as it is. */
   function reach(bar) {
     const span = view[1] - view[0];
-    const middle = (bar.start + bar.end) / 2;
-    if (
-      bar.end < view[0] ||
-      bar.start > view[1] ||
-      (bar.end - bar.start < span && (bar.start < view[0] || bar.end > view[1]))
-    )
-      show(middle - span / 2, middle + span / 2);
+    const centre = (bar.start + bar.end) / 2;
+    const isCut = bar.end - bar.start < span && (bar.start < view[0] || bar.end > view[1]);
+    if (bar.end < view[0] || bar.start > view[1] || isCut) show(centre - span / 2, centre + span / 2);
     else refresh();
   }
 
-  const words = (slot, i) => describe(slot.row.bars[i], slot.row, slot.run);
+  /** What is told of a bar, and how much earlier or later it begins in the other runs. */
+  function words(slot, i) {
+    const bar = slot.row.bars[i];
+    const apart = others({ slot, i }).map(({ slot: { run }, bar: other }) => {
+      const by = other.start - bar.start;
+      const how = Math.abs(by) < 1e-6 * end() ? "at the same time" : "";
+      return [`in ${run.label ?? run.name}`, how || `${time(Math.abs(by))} ${by > 0 ? "later" : "earlier"}`];
+    });
+    return [...describe(bar, slot.row, slot.run), ...apart];
+  }
 
   /** Put the cursor on a bar, or on none, and say what it is. */
   function point(found) {
     cursor = found;
     if (!found) return refresh();
     reach(found.slot.row.bars[found.i]);
-    say(
-      `${found.slot.run.label ?? found.slot.run.name}, ${found.slot.row.name}: ${words(found.slot, found.i)
-        .map(([name, text]) => `${name} ${text}`)
-        .join(", ")}`,
-    );
+    const told = words(found.slot, found.i).map(([name, text]) => `${name} ${text}`);
+    say(`${found.slot.run.label ?? found.slot.run.name}, ${found.slot.row.name}: ${told.join(", ")}`);
   }
 
   function choose(slot, i) {
     onselect(slot ? slot.row.bars[i] : null, slot?.run ?? null);
+    cursor = slot ? { slot, i } : null;
+    refresh();
   }
 
-  const button = (text, label, work) =>
-    el("button", { type: "button", class: "quiet", "aria-label": label, title: label, onclick: work }, text);
-  drawing = await chart(host, {
-    make,
-    title,
-    height: places.height,
-    description: HINT,
-    table: () => ({
-      columns: ["run", "row", "op", "kind", "bytes", "start_us", "end_us", "exposed_us"],
-      rows: places.slots.flatMap(({ run, row }) =>
-        row.bars.map((bar) => [
-          run.name,
-          row.name,
-          bar.ops.join(" "),
-          bar.kind,
-          bar.bytes,
-          bar.start,
-          bar.end,
-          bar.exposed,
-        ]),
-      ),
-    }),
-  });
-  const { plot, tools } = drawing;
-  tools.prepend(
-    button("−", "Zoom out", () => zoom(2)),
-    button("+", "Zoom in", () => zoom(0.5)),
-    button("All", "Zoom to all", zoomAll),
-  );
+  /** A PNG as sharp as two pixels each. */
+  function picture() {
+    const made = el("canvas", { width: 2 * places.width, height: 2 * places.height });
+    const context = made.getContext("2d");
+    context.scale(2, 2);
+    const on = onCanvas(context);
+    on.rect(0, 0, places.width, places.height, colours.card);
+    draw(on, places, scene());
+    drawNames(on, places, colours);
+    made.toBlob((blob) => save(fileName(title, "png"), blob));
+  }
+
+  function paper() {
+    const on = onPaper(places.width, places.height);
+    on.rect(0, 0, places.width, places.height, colours.card);
+    draw(on, places, scene());
+    drawNames(on, places, colours);
+    save(fileName(title, "svg"), on.svg(), "image/svg+xml");
+  }
+
+  function rows() {
+    const { columns, rows } = tableOf(places);
+    save(fileName(title, "csv"), csv(columns, rows), "text/csv");
+  }
+
   listen(plot, {
     places: () => places,
     view: () => view,
-    unit: () => unitOf(end()),
     cursor: () => cursor,
     words,
     show,
@@ -196,33 +237,35 @@ export async function gantt(
     point,
     choose,
   });
-  plot.setAttribute("aria-label", `${title}. ${HINT}`);
-  let broad = host.clientWidth;
+  addEventListener("themechange", () => {
+    colours = palette();
+    shown.legend(places, bound !== null);
+    refresh();
+  });
+  let broad = 0;
   new ResizeObserver(() => {
     if (host.clientWidth === broad) return;
     broad = host.clientWidth;
-    places = arranged(runs, broad);
-    plot.style.height = `${places.height}px`;
-    refresh();
+    arrange();
   }).observe(host);
+  arrange();
+  paint();
 
   return {
     plot,
     zoomTo,
     zoomAll,
-    setRuns(others) {
+    setRuns(next) {
       const before = end();
-      runs = others;
-      places = arranged(runs, host.clientWidth);
+      runs = next;
       [selected, cursor] = [[], null];
       if (before !== end()) view = clamp(view[1] >= before ? [view[0], whole()[1]] : view);
-      plot.style.height = `${places.height}px`;
-      refresh();
+      arrange();
     },
     select(test) {
       cursor = null;
       selected = test
-        ? places.slots.flatMap(({ row, y }) => row.bars.filter(test).map((bar) => ({ bar, y })))
+        ? places.slots.flatMap(({ row, top }) => row.bars.filter(test).map((bar) => ({ bar, top })))
         : [];
       refresh();
     },

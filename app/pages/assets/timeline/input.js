@@ -1,42 +1,35 @@
-// What a reader does on a Gantt chart, by pointer, wheel and keys, and what a bar tells of itself.
+// What a reader does on a timeline, by pointer, wheel and keys, and what a bar tells of itself.
 
 import { el, fill } from "../elements/dom.js";
+import { time } from "../elements/format.js";
 
 /** A bar is hit so many pixels beside it, too: many are narrower than one. */
 const SLACK = 3;
+/** Pixels of a row. */
+const ROW = 26;
 
 /**
- * Listen on plotly's element of a chart; `act` is what gantt.js can do.
+ * Listen on a timeline's element; `act` is what gantt.js can do.
  *
- * @param {any} plot
+ * @param {HTMLElement} plot
  * @param {Record<string, (...given: any[]) => any>} act
  */
 export function listen(plot, act) {
   const tip = el("div", { class: "tip", hidden: true });
-  plot.style.position = "relative";
-  plot.append(tip);
-  plot.setAttribute("tabindex", "0");
-  plot.setAttribute("role", "application");
+  const hair = el("div", { class: "hair", hidden: true }, el("span", {}));
+  plot.append(hair, tip);
 
-  const axis = () => plot._fullLayout.xaxis;
+  const room = () => act.places().width - act.places().gutter - 8;
+  const pixel = () => (act.view()[1] - act.view()[0]) / room();
 
   /** The time [us] and the row below a pointer; the row is null beside the rows. */
   function at(event) {
     const box = plot.getBoundingClientRect();
-    const x = event.clientX - box.left - axis()._offset;
-    const y = event.clientY - box.top - plot._fullLayout.yaxis._offset;
-    const level = Math.floor(plot._fullLayout.yaxis.p2d(y));
-    const isInside = x >= 0 && x <= axis()._length && y >= 0 && y <= plot._fullLayout.yaxis._length;
-    const slot = isInside ? (act.places().slots.find((each) => each.y === level) ?? null) : null;
-    return {
-      time: axis().p2d(x) * act.unit().size,
-      slot,
-      x: event.clientX - box.left,
-      y: event.clientY - box.top,
-    };
+    const [x, y] = [event.clientX - box.left, event.clientY - box.top];
+    const isInside = x >= act.places().gutter && x <= act.places().width - 8;
+    const slot = isInside ? (act.places().slots.find(({ top }) => y >= top && y < top + ROW) ?? null) : null;
+    return { time: act.view()[0] + (x - act.places().gutter) * pixel(), slot, isInside, x, y };
   }
-
-  const pixel = () => (act.view()[1] - act.view()[0]) / axis()._length;
 
   /** The bar below a pointer: { slot, i }, or null. */
   function below({ time, slot }) {
@@ -45,10 +38,8 @@ export function listen(plot, act) {
   }
 
   function tell(found, x, y) {
-    if (!found) {
-      tip.hidden = true;
-      return;
-    }
+    tip.hidden = !found;
+    if (!found) return;
     fill(
       tip,
       act
@@ -62,11 +53,17 @@ export function listen(plot, act) {
           ),
         ),
     );
-    tip.hidden = false;
-    const room = plot.clientWidth - tip.offsetWidth - 4;
-    tip.style.left = `${Math.max(0, Math.min(x + 14, room))}px`;
-    const isLow = y + 18 + tip.offsetHeight > plot.clientHeight;
-    tip.style.top = `${isLow ? Math.max(0, y - tip.offsetHeight - 12) : y + 18}px`;
+    const most = plot.clientWidth - tip.offsetWidth - 4;
+    tip.style.left = `${Math.max(0, Math.min(x + 14, most))}px`;
+    tip.style.top = `${y + 20}px`;
+  }
+
+  /** Draw the shared cursor through all tracks, with its time; null: none. */
+  function follow(where) {
+    hair.hidden = !where?.isInside;
+    if (hair.hidden) return;
+    hair.style.left = `${where.x}px`;
+    hair.firstElementChild.textContent = time(where.time);
   }
 
   /** Tell of the bar that keys have come to, beside it. */
@@ -75,58 +72,57 @@ export function listen(plot, act) {
     if (!cursor) return tell(null);
     const bar = cursor.slot.row.bars[cursor.i];
     const middle = (Math.max(bar.start, act.view()[0]) + Math.min(bar.end, act.view()[1])) / 2;
-    tell(
-      cursor,
-      axis()._offset + (middle - act.view()[0]) / pixel(),
-      plot._fullLayout.yaxis._offset + plot._fullLayout.yaxis.d2p(cursor.slot.y + 0.9),
-    );
+    tell(cursor, act.places().gutter + (middle - act.view()[0]) / pixel(), cursor.slot.top + 8);
   }
 
   let pressed = null;
+  let around; // the time that keys zoom around: where the pointer is
   plot.addEventListener("pointermove", (event) => {
-    if (pressed) return tell(null);
     const where = at(event);
+    around = where.isInside ? where.time : undefined;
+    if (pressed) {
+      tell(null);
+      const by = (pressed.x - event.clientX) * pixel();
+      act.show(pressed.view[0] + by, pressed.view[1] + by);
+      return;
+    }
+    follow(where);
     tell(below(where), where.x, where.y);
   });
-  plot.addEventListener("pointerleave", () => tell(null));
-  plot.addEventListener(
-    "pointerdown",
-    (event) => {
-      if (event.button !== 0) return;
-      pressed = { x: event.clientX, y: event.clientY };
-      plot.focus({ preventScroll: true });
-    },
-    { capture: true },
-  );
-  addEventListener(
-    "pointerup",
-    (event) => {
-      // anywhere: plotly covers the page while something is dragged
-      if (!pressed) return;
-      const isClick = Math.hypot(event.clientX - pressed.x, event.clientY - pressed.y) < 4;
-      pressed = null;
-      if (!isClick) return;
-      const where = at(event);
-      const found = below(where);
-      if (found) act.choose(found.slot, found.i);
-      else if (where.slot) act.choose(null);
-      tell(found, where.x, where.y);
-    },
-    { capture: true },
-  );
-  plot.addEventListener("dblclick", () => act.zoomAll());
-  plot.on("plotly_relayout", (change) => {
-    const from = change["xaxis.range[0]"] ?? change["xaxis.range"]?.[0];
-    const to = change["xaxis.range[1]"] ?? change["xaxis.range"]?.[1];
-    if (from !== undefined && to !== undefined) act.show(from * act.unit().size, to * act.unit().size);
+  plot.addEventListener("pointerleave", () => {
+    around = undefined;
+    follow(null);
+    tell(null);
   });
+  plot.addEventListener("pointerdown", (event) => {
+    if (event.button !== 0 || /** @type {Element} */ (event.target).closest(".track-name, .track-head"))
+      return;
+    pressed = { x: event.clientX, y: event.clientY, view: [...act.view()] };
+    plot.setPointerCapture(event.pointerId);
+    plot.focus({ preventScroll: true });
+  });
+  plot.addEventListener("pointerup", (event) => {
+    if (!pressed) return;
+    const isClick = Math.hypot(event.clientX - pressed.x, event.clientY - pressed.y) < 4;
+    pressed = null;
+    if (!isClick) return;
+    const where = at(event);
+    const found = below(where);
+    if (found) act.choose(found.slot, found.i);
+    else if (where.slot) act.choose(null);
+    tell(found, where.x, where.y);
+  });
+  plot.addEventListener("pointercancel", () => {
+    pressed = null;
+  });
+  plot.addEventListener("dblclick", () => act.zoomAll());
   plot.addEventListener(
     "wheel",
     (event) => {
       if (!event.ctrlKey && !event.metaKey && document.activeElement !== plot) return; // the page scrolls
       event.preventDefault();
       tell(null);
-      if (Math.abs(event.deltaX) > Math.abs(event.deltaY)) act.pan(event.deltaX / axis()._length);
+      if (Math.abs(event.deltaX) > Math.abs(event.deltaY)) act.pan(event.deltaX / room());
       else act.zoom(Math.exp(Math.max(-1, Math.min(1, event.deltaY / 250))), at(event).time);
     },
     { passive: false },
@@ -149,6 +145,19 @@ export function listen(plot, act) {
     return next ? nearest(next, (bars[i].start + bars[i].end) / 2) : cursor;
   }
 
+  /** What a key does that moves the view; undefined for all others. */
+  const moves = {
+    w: () => act.zoom(1 / 1.5, around),
+    s: () => act.zoom(1.5, around),
+    a: () => act.pan(-0.15),
+    d: () => act.pan(0.15),
+    "+": () => act.zoom(0.5),
+    "=": () => act.zoom(0.5),
+    "-": () => act.zoom(2),
+    _: () => act.zoom(2),
+    0: () => act.zoomAll(),
+  };
+
   plot.addEventListener("keydown", (event) => {
     if (event.target !== plot || event.ctrlKey || event.metaKey || event.altKey) return;
     const { key } = event;
@@ -158,16 +167,14 @@ export function listen(plot, act) {
       else if (key === "ArrowRight") act.pan(0.2);
       else return;
     } else if (isArrow) act.point(step(key));
-    else if (key === "+" || key === "=") act.zoom(0.5);
-    else if (key === "-" || key === "_") act.zoom(2);
-    else if (key === "0") act.zoomAll();
+    else if (moves[key.toLowerCase()]) moves[key.toLowerCase()]();
     else if ((key === "Enter" || key === " ") && act.cursor()) act.choose(act.cursor().slot, act.cursor().i);
     else if (key === "Escape") {
       act.point(null);
       act.choose(null);
     } else return;
     event.preventDefault();
-    if (isArrow && !event.shiftKey) requestAnimationFrame(() => requestAnimationFrame(tellCursor));
+    if (isArrow && !event.shiftKey) requestAnimationFrame(tellCursor);
     else tell(null);
   });
 }

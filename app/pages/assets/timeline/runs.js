@@ -24,6 +24,8 @@
  * @property {Bar[]} bars
  * @property {Spans} spans
  * @property {Record<"idle" | "exposed" | "critical", Spans>} marks
+ * @property {string[]} [tones]
+ * @property {Map<string, Bar>} [homes]
  */
 
 /**
@@ -238,4 +240,24 @@ export function markCritical(run, steps) {
     if (home) found.get(home).push(span);
   }
   for (const [each, spans] of found) each.marks.critical = new Spans(spans);
+}
+
+/**
+ * A step of which only its length is known, as a run of one slice.
+ *
+ * @param {string} name
+ * @param {number} us
+ * @returns {Run}
+ */
+export function measuredRun(name, us) {
+  const whole = {
+    name: "measured as a whole",
+    kind: "measured",
+    start: 0,
+    end: us,
+    ops: [name],
+    bytes: null,
+  };
+  const bars = [{ ...whole, offset: null, exposed: null }];
+  return { name, end: us, idle: 0, rows: [row("step", bars, false)], memory: [], limit: null, isOther: true };
 }

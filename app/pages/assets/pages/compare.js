@@ -1,0 +1,230 @@
+// The page that puts two answers side by side: figures, buckets, and timelines on one axis.
+
+import { changed, figures, sentence } from "../comparison/differences.js";
+import { byId, el, fill } from "../elements/dom.js";
+import { labelled } from "../elements/form.js";
+import { bytes, time } from "../elements/format.js";
+import { read, write } from "../elements/state.js";
+import { table } from "../elements/table.js";
+import { term } from "../elements/term.js";
+import { complain, get, Problem } from "../service/api.js";
+import { label } from "../service/names.js";
+import { gantt } from "../timeline/gantt.js";
+import { markCritical, runsOf } from "../timeline/runs.js";
+import { toneOf, wordsOf } from "../timeline/tones.js";
+
+const KINDS = ["plans", "simulations"];
+const SIDES = ["a", "b"];
+
+/** The path of an answer that a reader named: a page's address, kind and id, or an id alone. */
+async function placeOf(text) {
+  const found = text.trim().match(/(plans|simulations)\/([\w-]+)/);
+  if (found) return `${found[1]}/${found[2]}`;
+  const id = text.trim();
+  if (!/^[\w-]+$/.test(id)) throw new Problem(404, { detail: `"${text}" names no plan and no simulation.` });
+  try {
+    await get(`/v1/plans/${id}`);
+    return `plans/${id}`;
+  } catch {
+    return `simulations/${id}`;
+  }
+}
+
+/** An answer with its run, ready to be drawn. */
+async function answerAt(text) {
+  const place = await placeOf(text);
+  const body = await get(`/v1/${place}`);
+  if (body.iteration_time_us === null)
+    throw new Problem(409, { detail: `${place} has no answer: it is ${body.state}.` });
+  const trace = await get(`/v1/${place}/timeline.json`);
+  const [run] = runsOf(trace);
+  markCritical(run, body.critical_path);
+  const what = place.startsWith("plans")
+    ? "plan"
+    : body.policy
+      ? label(body.policy.policy)
+      : "plan, simulated";
+  return { place, body, run, name: `${what} of ${trace.otherData.graph || body.id}` };
+}
+
+/** What was answered lately, to choose from. */
+async function lately() {
+  const found = await Promise.all(
+    KINDS.map(async (kind) =>
+      (await get(`/v1/${kind}?limit=20`))[kind]
+        .filter((each) => each.iteration_time_us !== null)
+        .map((each) => [
+          `${kind}/${each.id}`,
+          [each.name, each.policy ? label(each.policy) : "plan", time(each.iteration_time_us)].join(", "),
+        ]),
+    ),
+  );
+  return found.flat();
+}
+
+function showFigures(host, a, b) {
+  const head = (side, { place, name }) =>
+    el("th", { scope: "col", class: "number" }, `${side}: `, el("a", { href: `/${place}` }, name));
+  fill(
+    host,
+    el(
+      "div",
+      { class: "scroll", tabindex: 0, role: "region", "aria-label": "Figures" },
+      el(
+        "table",
+        {},
+        el("caption", {}, "Figures"),
+        el(
+          "thead",
+          {},
+          el(
+            "tr",
+            {},
+            el("td", {}),
+            head("A", a),
+            head("B", b),
+            el("th", { scope: "col", class: "number" }, "B less A"),
+          ),
+        ),
+        el(
+          "tbody",
+          {},
+          figures(a.body, b.body).map((row) =>
+            el(
+              "tr",
+              {},
+              el("th", { scope: "row" }, term(row.name, row.words)),
+              [row.a, row.b, row.apart ?? ""].map((cell) => el("td", { class: "number" }, cell)),
+            ),
+          ),
+        ),
+      ),
+    ),
+  );
+}
+
+function showBuckets(host, rows) {
+  const moment = (name, of) => ({ name, of, show: (row) => time(of(row)) });
+  const words = (tensors) =>
+    tensors.length > 2
+      ? `${tensors.slice(0, 2).join(", ")} and ${tensors.length - 2} more`
+      : tensors.join(", ");
+  table(
+    host,
+    [
+      { name: "in", of: (row) => row.how, show: (row) => row.how, isText: true },
+      {
+        name: "tensors",
+        of: (row) => row.tensors.join(" "),
+        show: (row) => words(row.tensors),
+        isText: true,
+      },
+      { name: "bytes", of: (row) => row.bytes, show: (row) => bytes(row.bytes) },
+      moment("start in A", (row) => row.a),
+      moment("start in B", (row) => row.b),
+      {
+        name: "in B",
+        of: (row) => row.later,
+        show: (row) =>
+          row.later === null ? "" : `${time(Math.abs(row.later))} ${row.later > 0 ? "later" : "earlier"}`,
+      },
+    ],
+    rows,
+    {
+      caption: "Buckets that changed",
+      filter: (row) => `${row.how} ${row.tensors.join(" ")}`,
+      empty: "All buckets are the same, and sent at the same times.",
+    },
+  );
+}
+
+function showTimelines(host, a, b) {
+  const both = [a, b].map(({ run, name }, i) => Object.assign(run, { label: `${"AB"[i]}: ${name}` }));
+  const { t } = read({ t: "" });
+  const [from, to] = t.split("~").map(Number);
+  const drawn = el("div");
+  fill(host, el("h2", {}, "Timelines on one axis"), drawn);
+  gantt(drawn, {
+    title: "Timelines on one axis",
+    runs: both,
+    view: from < to ? [from, to] : null,
+    describe: (bar) => [
+      ["op", bar.ops.slice(0, 3).join(", ") + (bar.ops.length > 3 ? ` and ${bar.ops.length - 3} more` : "")],
+      ["kind", wordsOf(toneOf(bar))],
+      ["start", time(bar.start)],
+      ["takes", time(bar.end - bar.start)],
+    ],
+    onview: (low, high) =>
+      write({ t: low === null ? null : `${+low.toPrecision(7)}~${+high.toPrecision(7)}` }),
+  });
+}
+
+async function main() {
+  const content = byId("content");
+  const given = read({ a: "", b: "" });
+  const known = el("datalist", { id: "answers" });
+  const inputs = SIDES.map((side) =>
+    el("input", { name: side, list: "answers", value: given[side], required: true, autocomplete: "off" }),
+  );
+  const form = el(
+    "form",
+    { class: "card", "aria-label": "What is compared" },
+    el(
+      "div",
+      { class: "fields" },
+      SIDES.map((side, i) => labelled(`${side.toUpperCase()}: a plan or a simulation`, inputs[i]).field),
+    ),
+    known,
+    el(
+      "p",
+      { class: "row" },
+      el("button", { type: "submit", class: "main" }, "Compare"),
+      el("button", { type: "button", onclick: swap }, "Swap"),
+    ),
+  );
+  const results = el("div", { id: "results" });
+  fill(content, form, results);
+
+  function swap() {
+    [inputs[0].value, inputs[1].value] = [inputs[1].value, inputs[0].value];
+    compare();
+  }
+
+  async function compare() {
+    if (!form.reportValidity()) return;
+    write({ a: inputs[0].value, b: inputs[1].value });
+    fill(results, el("p", { class: "faint" }, "Both are being fetched."));
+    try {
+      const [a, b] = await Promise.all(inputs.map((input) => answerAt(input.value)));
+      const rows = changed(a.body, b.body);
+      const [shown, drawn, differing] = ["figures", "timeline", "buckets"].map((id) =>
+        el("section", { class: "card", id, "aria-label": id }),
+      );
+      const said = el("p", { class: "lead summary" }, sentence(a.body, b.body, rows));
+      const all = el("div");
+      fill(results, shown, drawn, differing);
+      showFigures(all, a, b);
+      fill(shown, said, all);
+      showTimelines(drawn, a, b);
+      showBuckets(differing, rows);
+    } catch (error) {
+      fill(results);
+      complain(error);
+    }
+  }
+  form.addEventListener("submit", (event) => {
+    event.preventDefault();
+    compare();
+  });
+  if (given.a && given.b) await compare();
+  const found = await lately();
+  fill(
+    known,
+    found.map(([value, text]) => el("option", { value }, text)),
+  );
+  found.slice(0, 2).forEach(([value], i) => {
+    if (!given.a && !given.b) inputs[i].value = value;
+  });
+}
+
+main().catch(complain);

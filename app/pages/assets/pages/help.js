@@ -1,0 +1,3 @@
+// The page of help has no script of its own.
+
+export {};
