@@ -195,7 +195,7 @@ def _advice(mix: Mix, plan: MixPlan, request: MixRequest) -> Iterator[str]:
     if now <= then * (1 + _WORTH):
         yield "Leave the jobs as they are: no plan found is better by half a hundredth."
         return
-    for body, own, late in zip(request.jobs, joint.terms, plan.tolerated_us, strict=True):
+    for body, own in zip(request.jobs, joint.terms, strict=True):
         parts = []
         if own.profile:
             parts.append(f"run {_policy(body, own.profile)}")
@@ -206,12 +206,13 @@ def _advice(mix: Mix, plan: MixPlan, request: MixRequest) -> Iterator[str]:
         if len({each.priority for each in joint.terms}) > 1:
             parts.append(f"send in class {own.priority - min(t.priority for t in joint.terms)}")
         if parts:
-            may = f" (at most {late / 1e3:,.1f} ms more)" if late is not None else ""
-            yield f"{body.name}: {', '.join(parts)}{may}."
+            yield f"{body.name}: {', '.join(parts)}."
     if any(own.offset_us for own in joint.terms):
+        off = [each for each in plan.tolerated_us if each is not None]
+        much = f"by more than {min(off) / 1e3:,.1f} ms" if off else "far"
         yield (
-            "A shift is held by beginning an iteration at its place in the pattern: a job that "
-            "has drifted by more waits for its place."
+            f"Hold the shift: a job that has drifted {much} waits for its place in the pattern; "
+            "the plan is then a hundredth worse."
         )
 
 

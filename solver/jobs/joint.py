@@ -118,7 +118,7 @@ def plan_mix(
     others = [_ruled(mix, "joint", terms, longer) for terms in search.best(4)]
     best = min([*found, *others], key=lambda each: (*_key(each, worst=worst), _asked(each.terms)))
     for rule in found:  # what asks for less, if it is as good
-        if _key(rule, worst=worst)[0] <= _key(best, worst=worst)[0] * (1 + _BETTER):
+        if _key(rule, worst=worst)[0] <= _key(best, worst=worst)[0]:
             best = rule
             break
     joint = replace(best, rule="joint")

@@ -105,6 +105,31 @@ def simulate_mix(
     return _Run(mix, terms, iterations, most_events, is_traced=is_traced).run()
 
 
+def _shared_links(profiles: Sequence[JobProfile], mix: Mix) -> set[int]:
+    """Return the links that may be full: others slow nothing down.
+
+    A link is never full where its capacity is at least that of all its jobs' channels together,
+    each as fast as its fastest transfer there, and no slower than it.
+    """
+    capacity = [bytes_per_us(gbps) for _, gbps in mix.links]
+    number = {name: i for i, (name, _) in enumerate(mix.links)}
+    wanted = [0.0] * len(capacity)
+    found: set[int] = set()
+    for profile in profiles:
+        fastest: dict[tuple[int, str], float] = {}
+        for transfer in profile.transfers:
+            path = [number[name] for name in transfer.links]
+            rate = min([transfer.rate, *(capacity[link] for link in path)])
+            for link in path:
+                key = link, transfer.channel
+                fastest[key] = max(rate, fastest.get(key, 0.0))
+                if transfer.rate > capacity[link]:
+                    found.add(link)
+        for (link, _), rate in fastest.items():
+            wanted[link] += rate
+    return found | {link for link, all_ in enumerate(wanted) if all_ > capacity[link] * (1 + 1e-9)}
+
+
 def _mean(times: Sequence[float]) -> float:
     if all(time == times[0] for time in times):
         return times[0]
@@ -209,7 +234,9 @@ class _Run:
                 classes.append(own.priority)
                 self._owner.append(j)
         capacities = [bytes_per_us(gbps) for _, gbps in mix.links]
-        self._links = SharedLinks(paths, capacities, classes, self._owner, is_traced=is_traced)
+        shared = _shared_links([job.profile for job in self._jobs], mix)
+        few = [tuple(link for link in path if link in shared) for path in paths]
+        self._links = SharedLinks(few, capacities, classes, self._owner, paths, is_traced=is_traced)
         self._iterations, self._most = iterations, most_events
         self._heap: list[tuple[float, int, int, int]] = []  # time, number, kind, which
         self._numbers = 0
