@@ -24,7 +24,7 @@ from solver.errors import Fault, InterlaceError
 from solver.jobs.blame import blames_of, p95, use_of_links
 from solver.jobs.bounds import loads_of
 from solver.jobs.condense import profile_of_graph
-from solver.jobs.estimate import estimated_slowdowns
+from solver.jobs.estimate import ESTIMATE_ERROR, estimated_slowdowns
 from solver.jobs.joint import MixPlan, RuledMix, plan_mix
 from solver.jobs.mix import Mix, MixedJob, faults_of_mix
 from solver.jobs.profile import JobProfile, profile_of_phases
@@ -61,6 +61,7 @@ def answer_of(request: MixRequest) -> MixAnswer:
         worst_bound=plan.worst_bound,
         loads={name: sum(row) for name, row in loads.items()},
         estimated=list(estimated_slowdowns(mix)),
+        estimate_error=ESTIMATE_ERROR,
         tolerated_us=list(plan.tolerated_us),
         simulations=plan.simulations,
         advice=list(_advice(mix, plan, request)),

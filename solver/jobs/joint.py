@@ -248,8 +248,8 @@ def _periods(mix: Mix) -> list[tuple[float | None, ...]]:
         full = max(full, sent / bytes_per_us(gbps))
     found = []
     for common in dict.fromkeys((longest, max(longest, full))):
-        often = [max(1, int(common / job.alone_us * (1 + 1e-9))) for job in mix.jobs]
-        found.append(tuple(common / each for each in often))
+        whole = [max(1, int(common / job.alone_us * (1 + 1e-9))) for job in mix.jobs]
+        found.append(tuple(common / each for each in whole))
     return list(dict.fromkeys(found))
 
 
