@@ -59,7 +59,7 @@ def test_all_say_the_same(tmp_path: Path, run: Run) -> None:
     assert (done.returncode, done.stderr) == (0, "")
     found = MixAnswer.model_validate_json(done.stdout)
     assert found == interlace.mix(STEPS)
-    posted = called(None, body.encode())  # type: ignore[arg-type]
+    posted = called(None, body.encode())
     assert MixAnswer.model_validate_json(posted.content) == found
 
 
