@@ -9,7 +9,7 @@ from solver.simulation.fair_flows import FairFlows
 _SAME = 1e-12
 
 
-class Carried(NamedTuple):
+class CarriedPiece(NamedTuple):
     """What a job's transfers had of a link for a while: bytes/us from a time to another [us]."""
 
     link: int
@@ -77,12 +77,12 @@ class SharedLinks(FairFlows):
         self._most = [capacity * (1 + 1e-9) for capacity in capacities]
         self._of_job: dict[int, int] = {}  # transfers under way of each job
         self._since: dict[int, float] = {}
-        self._traced: list[Carried] | None = [] if is_traced else None
+        self._traced: list[CarriedPiece] | None = [] if is_traced else None
         #: Time that a job lost to another one on a link [us]: by job, other, link.
         self.lost: dict[tuple[int, int, int], float] = {}
 
     @property
-    def carried(self) -> list[Carried]:
+    def carried(self) -> list[CarriedPiece]:
         """What crossed links, piece by piece; empty where it is not traced."""
         return self._traced or []
 
@@ -138,7 +138,7 @@ class SharedLinks(FairFlows):
             if self._traced is not None and speed > 0:
                 rate = flow.rate * speed
                 self._traced += [
-                    Carried(link, job, began, now, rate) for link in self._full_paths[channel]
+                    CarriedPiece(link, job, began, now, rate) for link in self._full_paths[channel]
                 ]
             best = 1.0 if speed >= 1.0 else self._best(channel)
             if speed < best * (1 - _SAME):

@@ -13,7 +13,7 @@ from itertools import chain
 
 from solver.jobs.mix import JobTerms, Mix
 from solver.jobs.profile import BEGINNING, JobProfile
-from solver.jobs.shared_links import Carried, SharedLinks
+from solver.jobs.shared_links import CarriedPiece, SharedLinks
 from solver.units import bytes_per_us
 
 #: How late is not late at all, relative to the iteration: what sums of floats are off by.
@@ -58,7 +58,7 @@ class MixRun:
     pattern_us: float | None
     window: tuple[float, float]
     lost: tuple[tuple[tuple[int, int, int], float], ...]
-    carried: tuple[Carried, ...]
+    carried: tuple[CarriedPiece, ...]
     events: int
     is_cut: bool
 
