@@ -104,7 +104,7 @@ def plan_mix(
     -----
     O(simulations x a run).
     """
-    search = _Search(mix, iterations, most_simulations, worst=worst)
+    search = _TermsSearch(mix, iterations, most_simulations, worst=worst)
     rules = {name: rule(mix) for name, rule in RULES.items()}
     for terms in rules.values():
         search.score(terms)
@@ -158,7 +158,7 @@ def _asked(terms: _Terms) -> tuple[int, float]:
     return count, sum(own.offset_us for own in terms)
 
 
-class _Search:
+class _TermsSearch:
     """Terms that were tried, with what they came to."""
 
     def __init__(self, mix: Mix, iterations: int, most: int, *, worst: bool) -> None:

@@ -136,7 +136,7 @@ def _mean(times: Sequence[float]) -> float:
     return sum(times) / len(times)
 
 
-class _Job:
+class _JobUnderWay:
     """A job in progress."""
 
     __slots__ = (
@@ -221,14 +221,14 @@ class _Run:
         *,
         is_traced: bool,
     ) -> None:
-        self._jobs: list[_Job] = []
+        self._jobs: list[_JobUnderWay] = []
         self._owner: list[int] = []  # job of each transfer
         paths: list[tuple[int, ...]] = []
         classes: list[int] = []
         number = {name: i for i, (name, _) in enumerate(mix.links)}
         for j, (job, own) in enumerate(zip(mix.jobs, terms, strict=True)):
             profile = job.profiles[own.profile]
-            self._jobs.append(_Job(profile, own, len(paths)))
+            self._jobs.append(_JobUnderWay(profile, own, len(paths)))
             for transfer in profile.transfers:
                 paths.append(tuple(number[name] for name in dict.fromkeys(transfer.links)))
                 classes.append(own.priority)
@@ -348,7 +348,7 @@ class _Run:
             job.times.append(self._time(job))
         self._push(again, _BEGINS, j)
 
-    def _time(self, job: _Job) -> float:
+    def _time(self, job: _JobUnderWay) -> float:
         return job.profile.alone_us + job.end_late()
 
     def _watch(self, now: float) -> bool:
