@@ -164,6 +164,9 @@ class MixAnswer(AnswerModel):
     estimated: Annotated[
         list[float], Field(description="Slow-downs of a fast estimate, under fair sharing.")
     ]
+    estimate_error: Annotated[
+        float, Field(description="Nine of ten estimates of drawn mixes were within this, relative.")
+    ]
     tolerated_us: Annotated[
         list[float | None],
         Field(

@@ -24,7 +24,7 @@ from solver.errors import Fault, InterlaceError
 from solver.jobs.blame import blames_of, p95, use_of_links
 from solver.jobs.bounds import loads_of
 from solver.jobs.condense import profile_of_graph
-from solver.jobs.estimate import estimated_slowdowns
+from solver.jobs.estimate import ESTIMATE_ERROR, estimated_slowdowns
 from solver.jobs.joint import MixPlan, RuledMix, plan_mix
 from solver.jobs.mix import Mix, MixedJob, faults_of_mix
 from solver.jobs.profile import JobProfile, profile_of_phases
@@ -61,6 +61,7 @@ def answer_of(request: MixRequest) -> MixAnswer:
         worst_bound=plan.worst_bound,
         loads={name: sum(row) for name, row in loads.items()},
         estimated=list(estimated_slowdowns(mix)),
+        estimate_error=ESTIMATE_ERROR,
         tolerated_us=list(plan.tolerated_us),
         simulations=plan.simulations,
         advice=list(_advice(mix, plan, request)),
@@ -195,7 +196,7 @@ def _advice(mix: Mix, plan: MixPlan, request: MixRequest) -> Iterator[str]:
     if now <= then * (1 + _WORTH):
         yield "Leave the jobs as they are: no plan found is better by half a hundredth."
         return
-    for body, own, late in zip(request.jobs, joint.terms, plan.tolerated_us, strict=True):
+    for body, own in zip(request.jobs, joint.terms, strict=True):
         parts = []
         if own.profile:
             parts.append(f"run {_policy(body, own.profile)}")
@@ -206,12 +207,13 @@ def _advice(mix: Mix, plan: MixPlan, request: MixRequest) -> Iterator[str]:
         if len({each.priority for each in joint.terms}) > 1:
             parts.append(f"send in class {own.priority - min(t.priority for t in joint.terms)}")
         if parts:
-            may = f" (at most {late / 1e3:,.1f} ms more)" if late is not None else ""
-            yield f"{body.name}: {', '.join(parts)}{may}."
+            yield f"{body.name}: {', '.join(parts)}."
     if any(own.offset_us for own in joint.terms):
+        off = [each for each in plan.tolerated_us if each is not None]
+        much = f"by more than {min(off) / 1e3:,.1f} ms" if off else "far"
         yield (
-            "A shift is held by beginning an iteration at its place in the pattern: a job that "
-            "has drifted by more waits for its place."
+            f"Hold the shift: a job that has drifted {much} waits for its place in the pattern; "
+            "the plan is then a hundredth worse."
         )
 
 

@@ -106,6 +106,7 @@ def _transfers(
                 tuple(path),
                 tuple(sorted(waits.items())),
                 tails[number],
+                channel,
             )
         )
     return found

@@ -104,7 +104,7 @@ def plan_mix(
     -----
     O(simulations x a run).
     """
-    search = _Search(mix, iterations, most_simulations, worst=worst)
+    search = _TermsSearch(mix, iterations, most_simulations, worst=worst)
     rules = {name: rule(mix) for name, rule in RULES.items()}
     for terms in rules.values():
         search.score(terms)
@@ -118,7 +118,7 @@ def plan_mix(
     others = [_ruled(mix, "joint", terms, longer) for terms in search.best(4)]
     best = min([*found, *others], key=lambda each: (*_key(each, worst=worst), _asked(each.terms)))
     for rule in found:  # what asks for less, if it is as good
-        if _key(rule, worst=worst)[0] <= _key(best, worst=worst)[0] * (1 + _BETTER):
+        if _key(rule, worst=worst)[0] <= _key(best, worst=worst)[0]:
             best = rule
             break
     joint = replace(best, rule="joint")
@@ -158,7 +158,7 @@ def _asked(terms: _Terms) -> tuple[int, float]:
     return count, sum(own.offset_us for own in terms)
 
 
-class _Search:
+class _TermsSearch:
     """Terms that were tried, with what they came to."""
 
     def __init__(self, mix: Mix, iterations: int, most: int, *, worst: bool) -> None:
@@ -248,8 +248,8 @@ def _periods(mix: Mix) -> list[tuple[float | None, ...]]:
         full = max(full, sent / bytes_per_us(gbps))
     found = []
     for common in dict.fromkeys((longest, max(longest, full))):
-        often = [max(1, int(common / job.alone_us * (1 + 1e-9))) for job in mix.jobs]
-        found.append(tuple(common / each for each in often))
+        whole = [max(1, int(common / job.alone_us * (1 + 1e-9))) for job in mix.jobs]
+        found.append(tuple(common / each for each in whole))
     return list(dict.fromkeys(found))
 
 

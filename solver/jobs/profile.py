@@ -28,6 +28,8 @@ class Transfer(NamedTuple):
         between [us].
     tail
         Longest compute from its end to that of the iteration, None when others come between [us].
+    channel
+        Those of one channel never run at the same time.
     """
 
     start: float
@@ -38,6 +40,7 @@ class Transfer(NamedTuple):
     links: tuple[str, ...]
     after: tuple[tuple[int, float], ...]
     tail: float | None
+    channel: str = ""
 
 
 @dataclass(frozen=True, slots=True)

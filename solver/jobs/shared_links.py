@@ -9,7 +9,7 @@ from solver.simulation.fair_flows import FairFlows
 _SAME = 1e-12
 
 
-class Carried(NamedTuple):
+class CarriedPiece(NamedTuple):
     """What a job's transfers had of a link for a while: bytes/us from a time to another [us]."""
 
     link: int
@@ -17,6 +17,14 @@ class Carried(NamedTuple):
     begin: float
     end: float
     rate: float
+
+
+class _Use(NamedTuple):
+    """What crosses a link: share of its capacity, the fastest of each class, rates of jobs."""
+
+    share: float
+    fastest: dict[int, float]
+    jobs: dict[int, float]
 
 
 class SharedLinks(FairFlows):
@@ -33,11 +41,23 @@ class SharedLinks(FairFlows):
         As of :class:`FairFlows`, a channel for each transfer of each job.
     job_of
         The job of each transfer.
+    full_paths
+        All links that each crosses, those among them that are never full.
     is_traced
         Whether to keep what crosses links over time.
     """
 
-    __slots__ = ("_job_of", "_since", "_traced", "lost")
+    __slots__ = (
+        "_alone",
+        "_full_paths",
+        "_job_of",
+        "_most",
+        "_of_job",
+        "_since",
+        "_traced",
+        "_wanted",
+        "lost",
+    )
 
     def __init__(
         self,
@@ -45,20 +65,35 @@ class SharedLinks(FairFlows):
         capacities: Sequence[float],
         classes: Sequence[int],
         job_of: Sequence[int],
+        full_paths: Sequence[Sequence[int]],
         *,
         is_traced: bool,
     ) -> None:
         super().__init__(paths, capacities, classes)
         self._job_of = job_of
+        self._full_paths = full_paths
+        self._alone: dict[int, float] = {}  # speed of a transfer by itself
+        self._wanted = [0.0] * len(capacities)  # of each link, by what is under way
+        self._most = [capacity * (1 + 1e-9) for capacity in capacities]
+        self._of_job: dict[int, int] = {}  # transfers under way of each job
         self._since: dict[int, float] = {}
-        self._traced: list[Carried] | None = [] if is_traced else None
+        self._traced: list[CarriedPiece] | None = [] if is_traced else None
         #: Time that a job lost to another one on a link [us]: by job, other, link.
         self.lost: dict[tuple[int, int, int], float] = {}
 
     @property
-    def carried(self) -> list[Carried]:
+    def carried(self) -> list[CarriedPiece]:
         """What crossed links, piece by piece; empty where it is not traced."""
         return self._traced or []
+
+    def begin(
+        self, channel: int, rest: float, rate: float, most: float, span: Sequence[float]
+    ) -> None:
+        """Begin a transfer, and count it among its job's."""
+        job = self._job_of[channel]
+        self._of_job[job] = self._of_job.get(job, 0) + 1
+        self._want(channel, rate * self._by_itself(channel, rate))
+        super().begin(channel, rest, rate, most, span)
 
     def _share(self, channels: Iterable[int], now: float) -> None:
         """Book what was until now before the speeds change."""
@@ -71,8 +106,11 @@ class SharedLinks(FairFlows):
         # what ends is no more among those that share, so it is booked while it is there
         now = self.next_end
         self._book(self._connected(self._heap[0][1]), now)
+        rate = self._flows[self._heap[0][1]].rate
         channel = super().pop()
         del self._since[channel]
+        self._want(channel, -rate * self._alone[channel])
+        self._of_job[self._job_of[channel]] -= 1
         return channel
 
     def settle(self, now: float) -> None:
@@ -90,36 +128,66 @@ class SharedLinks(FairFlows):
 
     def _book(self, channels: Iterable[int], now: float) -> None:
         flows, since, job_of, lost = self._flows, self._since, self._job_of, self.lost
+        on: dict[int, _Use] = {}
         for channel in channels:
             began = since.get(channel, now)
-            if now > began:
-                flow = flows[channel]
-                speed = flow.speed or 0.0
-                if self._traced is not None and speed > 0:
-                    job, rate = job_of[channel], flow.rate * speed
-                    self._traced += [
-                        Carried(link, job, began, now, rate) for link in self._paths[channel]
-                    ]
-                best = self._best(channel)
-                if speed < best * (1 - _SAME):
-                    link = self._bottleneck(channel)
-                    others = {
-                        other: flows[other].rate * (flows[other].speed or 0.0)
-                        for other in self._crossing[link]
-                        if job_of[other] != job_of[channel]
-                    }
-                    total = sum(others.values())
-                    for other, rate in others.items() if total else ():
-                        key = job_of[channel], job_of[other], link
-                        share = (1 - speed / best) * (now - began) * rate / total
-                        lost[key] = lost.get(key, 0.0) + share
+            if now <= began:
+                continue
+            flow = flows[channel]
+            speed, job = flow.speed or 0.0, job_of[channel]
+            if self._traced is not None and speed > 0:
+                rate = flow.rate * speed
+                self._traced += [
+                    CarriedPiece(link, job, began, now, rate) for link in self._full_paths[channel]
+                ]
+            best = 1.0 if speed >= 1.0 else self._best(channel)
+            if speed < best * (1 - _SAME):
+                link = self._bottleneck(channel, on)
+                jobs = on[link].jobs
+                total = sum(jobs.values()) - jobs[job]
+                part = (1 - speed / best) * (now - began)
+                for other, rate in jobs.items() if total > 0 else ():
+                    if other != job:
+                        key = job, other, link
+                        lost[key] = lost.get(key, 0.0) + part * rate / total
         # only then, as each looks at others' speeds
         for channel in channels:
             since[channel] = now
 
+    def _by_itself(self, channel: int, rate: float) -> float:
+        """Return the speed of a transfer with the links to itself."""
+        alone = self._alone.get(channel)
+        if alone is None:
+            least = min((self._capacities[link] for link in self._paths[channel]), default=rate)
+            alone = self._alone[channel] = min(1.0, least / rate)
+        return alone
+
+    def _want(self, channel: int, more: float) -> None:
+        for link in self._paths[channel]:
+            self._wanted[link] += more
+
+    def _connected(self, channel: int) -> dict[int, None]:
+        """Return what shares links with one, with these, and so on, itself first.
+
+        A link that has room for all that its transfers could have by themselves joins nobody.
+        """
+        found = {channel: None}
+        queue, seen = [channel], set[int]()
+        wanted, most, paths, crossing = self._wanted, self._most, self._paths, self._crossing
+        for each in queue:  # grows while it is read
+            for link in paths[each]:
+                if link not in seen and wanted[link] > most[link]:
+                    seen.add(link)
+                    fresh = [other for other in crossing[link] if other not in found]
+                    found.update(dict.fromkeys(fresh))
+                    queue += fresh
+        return found
+
     def _best(self, channel: int) -> float:
         """Return its speed if links carried nothing of other jobs."""
         rate, job = self._flows[channel].rate, self._job_of[channel]
+        if self._of_job[job] == 1:
+            return self._alone[channel]
         best = 1.0
         for link in self._paths[channel]:
             crossing = self._crossing[link]
@@ -127,24 +195,30 @@ class SharedLinks(FairFlows):
             best = min(best, self._capacities[link] / (max(1, own) * rate))
         return best
 
-    def _bottleneck(self, channel: int) -> int:
+    def _bottleneck(self, channel: int, on: dict[int, _Use]) -> int:
         """Return the full link on which it is slowed down: where it has most of what is full."""
-        flows, path = self._flows, self._paths[channel]
+        flow, path = self._flows[channel], self._paths[channel]
+        mine = flow.rate * (flow.speed or 0.0) * (1 + 1e-9)
         found, fullest = path[0], (False, -1.0)
-        mine = flows[channel].rate * (flows[channel].speed or 0.0)
         for link in path:
-            rates = [
-                flows[other].rate * (flows[other].speed or 0.0) for other in self._crossing[link]
-            ]
-            is_fastest = mine >= max(
-                (
-                    flows[other].rate * (flows[other].speed or 0.0)
-                    for other in self._crossing[link]
-                    if self._classes[other] == self._classes[channel]
-                ),
-                default=0.0,
-            ) * (1 - 1e-9)
-            use = sum(rates) / self._capacities[link]
-            if (is_fastest, use) > fullest:
-                found, fullest = link, (is_fastest, use)
+            use = on.get(link)
+            if use is None:
+                use = on[link] = self._use(link)
+            key = mine >= use.fastest[self._classes[channel]], use.share
+            if key > fullest:
+                found, fullest = link, key
         return found
+
+    def _use(self, link: int) -> _Use:
+        """Say what crosses a link now."""
+        fastest: dict[int, float] = {}
+        jobs: dict[int, float] = {}
+        total = 0.0
+        for channel in self._crossing[link]:
+            flow, job, own = self._flows[channel], self._job_of[channel], self._classes[channel]
+            rate = flow.rate * (flow.speed or 0.0)
+            total += rate
+            jobs[job] = jobs.get(job, 0.0) + rate
+            if rate > fastest.get(own, -1.0):
+                fastest[own] = rate
+        return _Use(total / self._capacities[link], fastest, jobs)

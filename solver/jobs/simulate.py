@@ -13,7 +13,7 @@ from itertools import chain
 
 from solver.jobs.mix import JobTerms, Mix
 from solver.jobs.profile import BEGINNING, JobProfile
-from solver.jobs.shared_links import Carried, SharedLinks
+from solver.jobs.shared_links import CarriedPiece, SharedLinks
 from solver.units import bytes_per_us
 
 #: How late is not late at all, relative to the iteration: what sums of floats are off by.
@@ -58,7 +58,7 @@ class MixRun:
     pattern_us: float | None
     window: tuple[float, float]
     lost: tuple[tuple[tuple[int, int, int], float], ...]
-    carried: tuple[Carried, ...]
+    carried: tuple[CarriedPiece, ...]
     events: int
     is_cut: bool
 
@@ -105,13 +105,38 @@ def simulate_mix(
     return _Run(mix, terms, iterations, most_events, is_traced=is_traced).run()
 
 
+def _shared_links(profiles: Sequence[JobProfile], mix: Mix) -> set[int]:
+    """Return the links that may be full: others slow nothing down.
+
+    A link is never full where its capacity is at least that of all its jobs' channels together,
+    each as fast as its fastest transfer there, and no slower than it.
+    """
+    capacity = [bytes_per_us(gbps) for _, gbps in mix.links]
+    number = {name: i for i, (name, _) in enumerate(mix.links)}
+    wanted = [0.0] * len(capacity)
+    found: set[int] = set()
+    for profile in profiles:
+        fastest: dict[tuple[int, str], float] = {}
+        for transfer in profile.transfers:
+            path = [number[name] for name in transfer.links]
+            rate = min([transfer.rate, *(capacity[link] for link in path)])
+            for link in path:
+                key = link, transfer.channel
+                fastest[key] = max(rate, fastest.get(key, 0.0))
+                if transfer.rate > capacity[link]:
+                    found.add(link)
+        for (link, _), rate in fastest.items():
+            wanted[link] += rate
+    return found | {link for link, all_ in enumerate(wanted) if all_ > capacity[link] * (1 + 1e-9)}
+
+
 def _mean(times: Sequence[float]) -> float:
     if all(time == times[0] for time in times):
         return times[0]
     return sum(times) / len(times)
 
 
-class _Job:
+class _JobUnderWay:
     """A job in progress."""
 
     __slots__ = (
@@ -196,20 +221,22 @@ class _Run:
         *,
         is_traced: bool,
     ) -> None:
-        self._jobs: list[_Job] = []
+        self._jobs: list[_JobUnderWay] = []
         self._owner: list[int] = []  # job of each transfer
         paths: list[tuple[int, ...]] = []
         classes: list[int] = []
         number = {name: i for i, (name, _) in enumerate(mix.links)}
         for j, (job, own) in enumerate(zip(mix.jobs, terms, strict=True)):
             profile = job.profiles[own.profile]
-            self._jobs.append(_Job(profile, own, len(paths)))
+            self._jobs.append(_JobUnderWay(profile, own, len(paths)))
             for transfer in profile.transfers:
                 paths.append(tuple(number[name] for name in dict.fromkeys(transfer.links)))
                 classes.append(own.priority)
                 self._owner.append(j)
         capacities = [bytes_per_us(gbps) for _, gbps in mix.links]
-        self._links = SharedLinks(paths, capacities, classes, self._owner, is_traced=is_traced)
+        shared = _shared_links([job.profile for job in self._jobs], mix)
+        few = [tuple(link for link in path if link in shared) for path in paths]
+        self._links = SharedLinks(few, capacities, classes, self._owner, paths, is_traced=is_traced)
         self._iterations, self._most = iterations, most_events
         self._heap: list[tuple[float, int, int, int]] = []  # time, number, kind, which
         self._numbers = 0
@@ -321,7 +348,7 @@ class _Run:
             job.times.append(self._time(job))
         self._push(again, _BEGINS, j)
 
-    def _time(self, job: _Job) -> float:
+    def _time(self, job: _JobUnderWay) -> float:
         return job.profile.alone_us + job.end_late()
 
     def _watch(self, now: float) -> bool:

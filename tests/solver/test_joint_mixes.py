@@ -32,7 +32,7 @@ def test_plans_are_within_a_hundredth_of_the_best_shift_and_never_worse_than_a_r
     plan = plan_mix(mix, 12)
     exact = best_on_grid(jobs, capacity, 8, 12)
     assert plan.joint.mean <= 1.01 * exact
-    assert all(plan.joint.mean <= rule.mean for rule in plan.rules)
+    assert all(plan.joint.mean <= rule.mean + 1e-9 for rule in plan.rules)
     if plan.joint.run.pattern_us is not None:
         assert plan.joint.mean >= plan.mean_bound * (1 - 1e-6)
 
@@ -79,7 +79,7 @@ def test_two_jobs_that_collide_do_not_after_planning() -> None:
     plan = plan_mix(mix)
     assert plan.rules[0].run.means == pytest.approx((810_000, 810_000))
     assert plan.joint.run.means == pytest.approx((560_000, 560_000))
-    assert plan.mean_bound == plan.worst_bound == pytest.approx(560 / 530)
+    assert (plan.mean_bound, plan.worst_bound) == pytest.approx((560 / 530, 560 / 530))
 
 
 def test_cassini_parts_halves() -> None:

@@ -80,9 +80,9 @@ def test_jobs_beside_one_another_are_the_fluid(seed: int) -> None:
         return
     # the mean of the pattern is that of many iterations, but for the first and the last
     times = run_plainly(plain, capacity, 45)
-    for found, exact in zip(run.means, times, strict=True):
+    for mean, exact in zip(run.means, times, strict=True):
         settled = [float(t) for t in exact[15:]]
-        assert found == pytest.approx(sum(settled) / len(settled), rel=0.08)
+        assert mean == pytest.approx(sum(settled) / len(settled), rel=0.08)
 
 
 @pytest.mark.parametrize("seed", range(60))
@@ -106,7 +106,7 @@ def drawn_graph(rng: random.Random, name: str, channel: str) -> Graph:
         backward = f"{name}b{k}"
         ops.append(Op(backward, COMPUTE, float(rng.randint(1, 9)), None, after, f"{name}/gpu"))
     for k in range(layers):
-        waits = (f"{name}b{k}",)
+        waits: tuple[str, ...] = (f"{name}b{k}",)
         if k and rng.random() < 0.3:
             waits += (f"{name}s{k - 1}",)
         ops.append(Op(f"{name}s{k}", ALL_REDUCE, None, rng.randint(1, 30) * 4, waits, channel))

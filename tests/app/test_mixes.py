@@ -1,0 +1,99 @@
+"""Plans of mixes as they are asked for: in Python, by the command and over HTTP."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import interlace
+from app.calls.mixes import mix as called
+from app.routers.mixes import EXAMPLE
+from app.schemas.mixes import MixAnswer
+from tests.app.command import Run
+
+GRAPH: dict[str, Any] = {
+    "name": "step",
+    "ops": [
+        {"id": "b", "kind": "compute", "duration_us": 1000.0, "after": []},
+        {"id": "g", "kind": "all_reduce", "bytes": 1_000_000, "after": ["b"]},
+        {"id": "f", "kind": "compute", "duration_us": 500.0, "after": ["g"]},
+    ],
+}
+CLUSTER: dict[str, Any] = {"workers": 2, "bandwidth_gbps": 10.0, "path": ["uplink"]}
+STEPS: dict[str, Any] = {
+    "links": {"uplink": {"capacity_gbps": 10}},
+    "jobs": [
+        {
+            "name": name,
+            "simulation": {"graph": GRAPH, "cluster": CLUSTER, "policy": "wfbp"},
+            "alternatives": ["ddp"],
+        }
+        for name in ("x", "y")
+    ],
+    "iterations": 6,
+    "effort": 40,
+}
+
+
+def test_two_jobs_that_collide_do_not_after_planning() -> None:
+    answer = interlace.mix(EXAMPLE)
+    assert [job.mean_us for job in answer.rules[0].jobs] == pytest.approx([810_000, 810_000])
+    assert [job.mean_us for job in answer.joint.jobs] == pytest.approx([560_000, 560_000])
+    assert answer.best == "cassini"
+    assert {each.by for each in answer.rules[0].blames} == {"one", "two"}
+    assert answer.notes[0].startswith("Proven")
+
+
+def test_simulations_are_those_of_their_graphs() -> None:
+    answer = interlace.mix(STEPS)
+    alone = interlace.simulate(GRAPH, CLUSTER | {"links": STEPS["links"]}, "wfbp").iteration_time
+    assert [job.alone_us for job in answer.joint.jobs] == [alone, alone]
+    assert answer.joint.mean <= answer.rules[0].mean
+
+
+def test_all_say_the_same(tmp_path: Path, run: Run) -> None:
+    body = json.dumps(STEPS)
+    (tmp_path / "mix.json").write_text(body)
+    done = run("mix", str(tmp_path / "mix.json"), "--json")
+    assert (done.returncode, done.stderr) == (0, "")
+    found = MixAnswer.model_validate_json(done.stdout)
+    assert found == interlace.mix(STEPS)
+    posted = called(None, body.encode())
+    assert MixAnswer.model_validate_json(posted.content) == found
+
+
+def test_a_page_of_the_command(tmp_path: Path, run: Run) -> None:
+    (tmp_path / "mix.json").write_text(json.dumps(EXAMPLE))
+    done = run("mix", str(tmp_path / "mix.json"), "--objective", "worst")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "1.528 -> 1.057" in done.stdout
+    assert "two: begin 250.3 ms later." in done.stdout
+
+
+REFUSED: list[tuple[dict[str, Any], str, str]] = [
+    ({"name": "x"}, "/jobs/0/phases", "missing_field"),  # neither
+    (
+        {"name": "x", "phases": [{"compute_us": 1, "bytes": 1, "links": ["none"]}]},
+        "/jobs/0/phases/0/links",
+        "unknown_link",
+    ),
+    (
+        {"name": "x", "phases": [{"compute_us": 1}], "alternatives": ["ddp"]},
+        "/jobs/0/alternatives",
+        "extra_field",  # phases have no policy
+    ),
+    (
+        {"name": "x", "simulation": {"graph": GRAPH, "cluster": CLUSTER}},
+        "/jobs/0/simulation/policy",
+        "missing_field",
+    ),
+    ({"name": "x", "phases": [{"compute_us": 0}]}, "/jobs/0", "out_of_range"),  # takes no time
+]
+
+
+@pytest.mark.parametrize(("job", "pointer", "code"), REFUSED)
+def test_what_is_refused(job: dict[str, Any], pointer: str, code: str) -> None:
+    with pytest.raises(interlace.InterlaceError) as caught:
+        interlace.mix({"links": STEPS["links"], "jobs": [job]})
+    assert [(fault.pointer, fault.code) for fault in caught.value.faults] == [(pointer, code)]
