@@ -12,6 +12,8 @@ from app.cli.rendering.allocations import folded
 from app.routers.allocations import EXAMPLE
 from app.schemas.allocations import AllocationAnswer
 from solver.errors import InterlaceError
+from tests.app.command import Run
+from tests.app.service import Service
 
 CONF = Path(__file__).parent.parent / "data/topologies/topology.conf"
 FIGURES: dict[str, Any] = {
