@@ -103,8 +103,8 @@ def many_candidates(mixes: int) -> None:
         first = {each.candidate for each in found.ranked[:10]}
         agree += len(first & {each.candidate for each in full.ranked if each.objective <= last})
     print(
-        f"{mixes} mixes, 200 candidate sets beside 20 jobs: {mean(times):.2f} s of CPU in the mean, "
-        f"{max(times):.2f} s at most; of the first 10, {agree / mixes:.1f} are among the first 10 "
+        f"{mixes} mixes, 200 candidate sets beside 20 jobs: {mean(times):.2f} s of CPU in the "
+        f"mean, {max(times):.2f} s at most; of the first 10, {agree / mixes:.1f} are among the first 10 "
         "when all are simulated"
     )
 
