@@ -96,6 +96,7 @@ def many_candidates(mixes: int) -> None:
         begun = time.process_time()
         found = allocate(wiring, new, np.array(order), sets, running, AllocationOptions())
         times.append(time.process_time() - begun)
+        print(f"  mix {seed}: {times[-1]:.2f} s of CPU", flush=True)
         full = allocate(
             wiring, new, np.array(order), sets, running, AllocationOptions(simulated=200)
         )
@@ -104,8 +105,8 @@ def many_candidates(mixes: int) -> None:
         agree += len(first & {each.candidate for each in full.ranked if each.objective <= last})
     print(
         f"{mixes} mixes, 200 candidate sets beside 20 jobs: {mean(times):.2f} s of CPU in the "
-        f"mean, {max(times):.2f} s at most; of the first 10, {agree / mixes:.1f} are among the first 10 "
-        "when all are simulated"
+        f"mean, {max(times):.2f} s at most; of the first 10, {agree / mixes:.1f} are among "
+        "the first 10 when all are simulated"
     )
 
 
