@@ -12,7 +12,7 @@ NAMES = {
     *("Cluster", "Cost", "alike", "network_of", "Compression", "Chunking"),
     *("plan", "Options", "Plan", "Choice", "POLICIES", "simulate", "chrome_trace", "explain"),
     *("headline", "program_headline"),
-    *("Change", "apply_changes", "predict", "shape", "sweep"),
+    *("Change", "allocate", "apply_changes", "predict", "shape", "sweep"),
     *("Buffer", "plan_program", "ProgramProblem", "ProgramLimits", "ProgramOptions", "ProgramPlan"),
     *("calibrate", "read_measurements", "Fit", "estimate", "read_times", "runs_of"),
     *("AlgorithmRun", "tuner_table"),
