@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from math import inf
 from random import Random
 
@@ -157,15 +158,21 @@ def _moves(slots: int, spare: int, count: int, random: Random) -> Iterator[_Move
         sort = random.randrange(4 if spare else 3)
         low, high = min(one, two), max(one, two) + 1
         if sort == 0:
-            yield lambda nodes, rest, i=one, j=two: (_swapped(nodes, i, j), rest)
+            yield partial(_beside_spare, partial(_swapped, one=one, two=two))
         elif sort == 1:
-            yield lambda nodes, rest, i=low, j=high: (_turned(nodes, i, j), rest)
+            yield partial(_beside_spare, partial(_turned, low=low, high=high))
         elif sort == 2:  # noqa: PLR2004 - the third of the moves
             to = random.randrange(slots)
-            yield lambda nodes, rest, i=low, j=high, k=to: (_moved(nodes, i, j, k), rest)
+            yield partial(_beside_spare, partial(_moved, low=low, high=high, to=to))
         else:
             other = random.randrange(spare)
-            yield lambda nodes, rest, i=one, j=other: _exchanged(nodes, rest, i, j)
+            yield partial(_exchanged, slot=one, other=other)
+
+
+def _beside_spare(
+    order: Callable[[IntArray], IntArray], nodes: IntArray, spare: IntArray
+) -> tuple[IntArray, IntArray]:
+    return order(nodes), spare
 
 
 def _swapped(nodes: IntArray, one: int, two: int) -> IntArray:

@@ -146,7 +146,7 @@ def test_topologies_of_all_forms() -> None:
 
 
 def test_the_call_answers_as_python_does() -> None:
-    answered = ranking(None, json.dumps(EXAMPLE).encode())  # type: ignore[arg-type]
+    answered = ranking(None, json.dumps(EXAMPLE).encode())
     assert AllocationAnswer.model_validate_json(answered.content) == interlace.allocate(EXAMPLE)
 
 
@@ -192,8 +192,8 @@ def test_jobs_and_topologies_of_the_command_that_are_none(tmp_path: Path, run: R
 
 
 def test_a_service_answers_as_python_does(service: Service) -> None:
-    answer = service.post("/v1/allocations", json=EXAMPLE)
+    answer = service.client.post("/v1/allocations", json=EXAMPLE)
     assert answer.status_code == 200
     assert AllocationAnswer.model_validate(answer.json()) == interlace.allocate(EXAMPLE)
-    twice = service.post("/v1/allocations", json=EXAMPLE)
+    twice = service.client.post("/v1/allocations", json=EXAMPLE)
     assert twice.content == answer.content
