@@ -2,7 +2,6 @@
 
 from itertools import count
 from math import inf
-from typing import Any
 
 from app import VERSION
 from app.errors import InvalidRequest
@@ -194,7 +193,7 @@ def _positions(names: list[str], wiring: Wiring, place: str, faults: list[Fault]
     return _array(found)
 
 
-def _array(positions: list[int]) -> Any:
+def _array(positions: list[int]) -> IntArray:
     import numpy as np  # noqa: PLC0415 - takes time
 
     return np.array(positions, dtype=np.int64)

@@ -1,6 +1,7 @@
 """What a job does, from what a request tells of it."""
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from app.reading.graph_faults import checked_graph
 from app.schemas.allocations import AllocatedJobBody
@@ -12,6 +13,9 @@ from solver.codes import FaultCode
 from solver.errors import Fault
 from solver.graph import ALL_REDUCE, COMPUTE, Graph, Op, build
 from solver.shapes.job_shape import faults_of_shape
+
+if TYPE_CHECKING:
+    from app.schemas.graphs import GraphBody
 
 #: Pieces of the gradients of a job that is told by two figures.
 _PIECES = 8
@@ -77,6 +81,7 @@ def _shaped(body: AllocatedJobBody, gpus: int, place: str, faults: list[Fault]) 
 
 
 def _graph(body: AllocatedJobBody, place: str, faults: list[Fault]) -> Graph | None:
+    given: GraphBody | None
     if isinstance(body.graph, str):
         if not examples.is_example(body.graph):
             detail = examples.unknown_example(body.graph)

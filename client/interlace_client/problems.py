@@ -200,6 +200,10 @@ class UnknownLink(Refused):
     """A link is named that the cluster does not have."""
 
 
+class UnknownNode(Refused):
+    """A node is named that the topology does not have."""
+
+
 class NotMeasured(Refused):
     """The cost model says nothing of this cluster."""
 
@@ -415,6 +419,7 @@ PROBLEMS: dict[str, type[ProblemError]] = {
     "no_collective": NoCollective,
     "unknown_channel": UnknownChannel,
     "unknown_link": UnknownLink,
+    "unknown_node": UnknownNode,
     "not_measured": NotMeasured,
     "not_all_reduce": NotAllReduce,
     "not_layered": NotLayered,

@@ -178,9 +178,9 @@ def allocate(
     whole = find_mapping(judge, free, 0 if candidates else chosen.moves)
     sets, tried = _Sets(), whole.moves
     if candidates:
-        each = max(8, chosen.moves // len(candidates))
+        each = chosen.moves // len(candidates)
         for i, nodes in enumerate(candidates):
-            found = find_mapping(judge, np.sort(nodes), each)
+            found = find_mapping(judge, np.sort(nodes), each, bound=whole.lower_bound_us)
             sets.add(i, found.best)
             tried += found.moves
     else:
@@ -218,7 +218,7 @@ def _search(
     slots, tried = judge.job.slots, 0
     below: dict[tuple[int, ...], None] = {}
     for over in judge.wiring.switches[1:]:
-        for switch in np.unique(over[free]):
+        for switch in sorted(set(over[free].tolist())):
             inside = free[over[free] == switch]
             if len(inside) >= slots:
                 packed = RULES["packed"](judge.wiring, slots, inside)
@@ -310,7 +310,9 @@ class _Ranking:
             found = slowdowns_of(mix, simulate_mix(mix, fair_terms(mix), ITERATIONS))
         else:
             found = estimated_slowdowns(mix)
-        return {placed.name: factor for placed, factor in zip(jobs, found, strict=True)}
+        return {  # a replay may be faster than alone by what it rounds
+            placed.name: max(1.0, factor) for placed, factor in zip(jobs, found, strict=True)
+        }
 
     def _objective(self, rows: list[JobSlowdown], jobs: tuple[PlacedJob, ...]) -> float:
         slow = [row.slowdown for row in rows]

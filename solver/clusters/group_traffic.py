@@ -79,7 +79,9 @@ def group_traffic(
         sources, targets, weight = rank[stays] // slot, to[stays] // slot, 1.0
     leaves = sources != targets
     slots = -(-gpus // slot)
-    pairs, counts = np.unique(sources[leaves] * slots + targets[leaves], return_counts=True)
+    every = np.sort(sources[leaves] * slots + targets[leaves])
+    firsts = np.flatnonzero(np.diff(every, prepend=-1))
+    pairs, counts = every[firsts], np.diff(firsts, append=len(every))
     return GroupTraffic(
         name, ranks * stride, pairs // slots, pairs % slots, counts.astype(np.float64) * weight
     )

@@ -2,11 +2,13 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from math import inf
 from random import Random
 
 import numpy as np
 
+from solver.clusters.joined import joined_nodes
 from solver.clusters.mapping_bound import least_step_us
 from solver.clusters.rules import RULES
 from solver.clusters.wiring import Wiring
@@ -88,14 +90,19 @@ class MappingJudge:
 
 
 def find_mapping(
-    judge: MappingJudge, free: IntArray, moves: int = MOVES, seed: int = 0
+    judge: MappingJudge,
+    free: IntArray,
+    moves: int = MOVES,
+    seed: int = 0,
+    bound: float | None = None,
 ) -> FoundMapping:
     """Search which of the free nodes a job takes, and which rank is on which.
 
-    Begins with the rules of today, keeps the best, and moves from it: two slots change places, a
-    slot goes to a node that is not used, a run of slots is turned round or goes elsewhere. A move
-    is kept when the step is shorter, or as long with less load on links. So it is never worse than
-    any rule, and it ends early at the bound.
+    Begins with the rules of today, and with nodes that links of each capacity or more join: the
+    best of these is the best mapping of a single ring. Keeps the best and moves from it: two slots
+    change places, a slot goes to a node that is not used, a run of slots is turned round or goes
+    elsewhere. A move is kept when the step is shorter, or as long with less load on links. So it is
+    never worse than any rule, and it ends early at the bound.
 
     Parameters
     ----------
@@ -107,28 +114,39 @@ def find_mapping(
         Mappings to try, beside those of the rules.
     seed
         Of the moves; the same answers the same.
+    bound
+        What no mapping is faster than [us], of these nodes or of more; None to work it out.
 
     Notes
     -----
     O(moves * flows * heights), and a prediction for each bandwidth that comes up.
     """
     slots = judge.job.slots
-    rivals = [(name, judge(rule(judge.wiring, slots, free))) for name, rule in RULES.items()]
-    bound = least_step_us(judge.wiring, judge.job, free)
+    rules = RULES if len(free) > slots else {name: RULES[name] for name in _ORDERS}
+    rivals = [(name, judge(rule(judge.wiring, slots, free))) for name, rule in rules.items()]
+    least = least_step_us(judge.wiring, judge.job, free) if bound is None else bound
     best = min((mapping for _, mapping in rivals), key=lambda mapping: mapping.key)
+    for nodes in joined_nodes(judge.wiring, slots, free):
+        if best.time_us <= least or same(best.time_us, least):
+            break
+        best = min(best, judge(nodes), key=lambda mapping: mapping.key)
     tried = 0
-    spare = np.setdiff1d(free, np.array(best.nodes))
+    used = set(best.nodes)
+    spare = np.array([at for at in free.tolist() if at not in used], dtype=np.int64)
     random = Random(seed)  # noqa: S311 - a search, not a secret
     for move in _moves(slots, len(spare), moves, random):
-        if best.time_us <= bound or same(best.time_us, bound):
+        if best.time_us <= least or same(best.time_us, least):
             break
         tried += 1
         nodes, rest = move(np.array(best.nodes), spare)
         mapping = judge(nodes)
         if mapping.key < best.key:
             best, spare = mapping, rest
-    return FoundMapping(best, min(bound, best.time_us), tuple(rivals), tried)
+    return FoundMapping(best, min(least, best.time_us), tuple(rivals), tried)
 
+
+#: The rules that differ in their order where a job takes all nodes.
+_ORDERS = ("by_number", "packed")
 
 _Move = Callable[[IntArray, IntArray], tuple[IntArray, IntArray]]
 
@@ -140,15 +158,21 @@ def _moves(slots: int, spare: int, count: int, random: Random) -> Iterator[_Move
         sort = random.randrange(4 if spare else 3)
         low, high = min(one, two), max(one, two) + 1
         if sort == 0:
-            yield lambda nodes, rest, i=one, j=two: (_swapped(nodes, i, j), rest)
+            yield partial(_beside_spare, partial(_swapped, one=one, two=two))
         elif sort == 1:
-            yield lambda nodes, rest, i=low, j=high: (_turned(nodes, i, j), rest)
+            yield partial(_beside_spare, partial(_turned, low=low, high=high))
         elif sort == 2:  # noqa: PLR2004 - the third of the moves
             to = random.randrange(slots)
-            yield lambda nodes, rest, i=low, j=high, k=to: (_moved(nodes, i, j, k), rest)
+            yield partial(_beside_spare, partial(_moved, low=low, high=high, to=to))
         else:
             other = random.randrange(spare)
-            yield lambda nodes, rest, i=one, j=other: _exchanged(nodes, rest, i, j)
+            yield partial(_exchanged, slot=one, other=other)
+
+
+def _beside_spare(
+    order: Callable[[IntArray], IntArray], nodes: IntArray, spare: IntArray
+) -> tuple[IntArray, IntArray]:
+    return order(nodes), spare
 
 
 def _swapped(nodes: IntArray, one: int, two: int) -> IntArray:

@@ -3,6 +3,7 @@
 import numpy as np
 
 from solver.clusters.group_traffic import GroupTraffic
+from solver.clusters.joined import widest_joining
 from solver.clusters.wiring import Wiring
 from solver.clusters.workloads import Workload
 from solver.units import IntArray
@@ -16,9 +17,8 @@ def least_step_us(wiring: Wiring, job: Workload, free: IntArray) -> float:
     - every slot that sends c flows is on a node of its own, whose link up carries C / c of each;
       the most that the slowest can have puts the busiest slot on the widest link (an exchange
       argument: sorted against sorted is the best bottleneck assignment);
-    - slots that a sort of groups connects, if they are more than free nodes below any switch, have
-      some below and some beyond it, so that at least the lightest flow of theirs crosses one of
-      the links up from that height, at the most the widest.
+    - slots that a sort of groups connects are joined by links that each carry at least their
+      lightest flow, so these links are at most as wide as the widest that join so many nodes.
 
     Parameters
     ----------
@@ -55,13 +55,9 @@ def _most_gbps(wiring: Wiring, group: GroupTraffic, slots: int, free: IntArray) 
     busiest = np.sort(sent)[::-1]
     needed = busiest > 0
     most = float((widest[needed] / busiest[needed]).min())
-    parts = _parts(group, slots)
-    for height in range(1, len(wiring.capacities)):
-        over = wiring.switches[height][free]
-        room = int(np.bincount(over).max())
-        for size, lightest in parts:
-            if size > room and not in_domain.any():
-                most = min(most, float(wiring.capacities[height][over].max()) / lightest)
+    if not in_domain.any():
+        for size, lightest in _parts(group, slots):
+            most = min(most, widest_joining(wiring, size, free) / lightest)
     return most
 
 

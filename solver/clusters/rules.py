@@ -40,9 +40,9 @@ def spread(wiring: Wiring, slots: int, free: IntArray) -> IntArray:
     """Take nodes of one leaf after another in turn, as PodTopologySpread does."""
     leaf = _leaf(wiring, free)
     turn = np.zeros(len(free), dtype=np.int64)
-    for k in np.unique(leaf):
-        at = np.flatnonzero(leaf == k)
-        turn[at[np.argsort(free[at], kind="stable")]] = np.arange(len(at))
+    seen: dict[int, int] = {}
+    for at in np.argsort(free, kind="stable").tolist():
+        turn[at] = seen[int(leaf[at])] = seen.get(int(leaf[at]), -1) + 1
     return free[np.lexsort((free, leaf, turn))][:slots]
 
 

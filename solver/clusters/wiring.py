@@ -11,7 +11,7 @@ from solver.clusters.topology import Topology, link_name
 from solver.units import FloatArray, IntArray
 
 
-class Share(NamedTuple):
+class FlowShare(NamedTuple):
     """What links leave a flow.
 
     Attributes
@@ -99,7 +99,7 @@ class Wiring:
         group: GroupTraffic,
         place: IntArray,
         left: tuple[FloatArray, ...] | None = None,
-    ) -> Share:
+    ) -> FlowShare:
         """Return what links leave the slowest flow of groups whose slots are on these nodes.
 
         All flows that cross a link share it evenly. ``left`` is the share of each link's capacity
@@ -110,10 +110,10 @@ class Wiring:
         O(flows * heights).
         """
         if group.is_inside:
-            return Share(np.inf, 0.0)
+            return FlowShare(np.inf, 0.0)
         loads = self.loads(group, place)
         if loads is None:
-            return Share(0.0, np.inf)
+            return FlowShare(0.0, np.inf)
         least, total = np.inf, 0.0
         for height, load in enumerate((*loads,)):
             used = load > 0
@@ -126,7 +126,7 @@ class Wiring:
             ratio = load[used] / capacity[used]
             least = min(least, 1.0 / float(ratio.max()) if ratio.max() > 0 else np.inf)
             total += float(ratio.sum())
-        return Share(least, total)
+        return FlowShare(least, total)
 
 
 def wiring_of(topology: Topology) -> Wiring:

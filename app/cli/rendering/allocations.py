@@ -13,7 +13,7 @@ def render(answer: AllocationAnswer) -> str:
     best = answer.best[0]
     has_others = len(best.jobs) > 1
     heads = ["#", "alone ms", "step ms", "objective", "evidence", "nodes in the order of ranks"]
-    rows = (_cells(i, row) for i, row in enumerate(answer.best, 1))
+    rows = (list(_cells(i, row)) for i, row in enumerate(answer.best, 1))
     return page(
         [
             (

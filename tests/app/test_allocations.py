@@ -1,0 +1,199 @@
+"""Allocations as they are asked for: in Python, by the command, and from a service."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import interlace
+from app.calls.allocations import ranking
+from app.cli.rendering.allocations import folded
+from app.routers.allocations import EXAMPLE
+from app.schemas.allocations import AllocationAnswer
+from solver.errors import InterlaceError
+from tests.app.command import Run
+from tests.app.service import Service
+
+CONF = Path(__file__).parent.parent / "data/topologies/topology.conf"
+FIGURES: dict[str, Any] = {
+    "node_gbps": 3600,
+    "level_gbps": {"node": 400},
+    "oversubscription": {"leaf": 16, "spine": 2},
+}
+TWO: dict[str, Any] = {"compute_us": 80_000, "gradient_bytes": 2_000_000_000}
+FLAGS = (
+    *("--node-gbps", "3600", "--level-gbps", "node=400"),
+    *("--oversubscription", "leaf=16,spine=2", "--compute-us", "80000"),
+    *("--gradient-bytes", "2000000000"),
+)
+
+
+def request(**fields: Any) -> dict[str, Any]:
+    topology = {"slurm": CONF.read_text(encoding="utf-8"), **FIGURES}
+    return {"topology": topology, "job": {"nodes": 8, **TWO}, **fields}
+
+
+def test_what_is_found_is_never_worse_than_a_rule_and_never_below_the_bound() -> None:
+    free = [f"gpu{i:02}" for i in (1, 2, 3, 17, 18, 19, 33, 34, 35, 36, 37, 49, 50)]
+    answer = interlace.allocate(request(free=free))
+    best = answer.best[0]
+    assert answer.lower_bound_us <= best.alone_us
+    assert all(rule.alone_us is None or best.alone_us <= rule.alone_us for rule in answer.rules)
+    assert set(best.nodes) <= set(free)
+    assert len(set(best.nodes)) == 8
+    assert [row.objective for row in answer.best] == sorted(row.objective for row in answer.best)
+    again = interlace.allocate(request(free=free))
+    assert answer.model_dump_json() == again.model_dump_json()
+
+
+def test_a_job_that_runs_is_stepped_around() -> None:
+    """Of two sets that cross racks as often, the one that shares no link is first."""
+    on = [f"gpu{i:02}" for i in (1, 2, 3, 17, 18, 19)]
+    running = [{"name": "llm", "on": on, "compute_us": 60_000, "gradient_bytes": 4_000_000_000}]
+    sets = [
+        [f"gpu{i:02}" for i in (9, 10, 11, 12, 25, 26, 27, 28)],  # across the same uplinks
+        [f"gpu{i:02}" for i in (33, 34, 35, 36, 49, 50, 51, 52)],
+    ]
+    answer = interlace.allocate(request(running=running, candidates=sets))
+    assert [row.candidate for row in answer.best] == [1, 0]
+    shares = answer.best[1]
+    assert {link.link for link in shares.shared} == {"rack1>spine1", "rack2>spine1"}
+    assert shares.evidence == "simulated"
+    assert shares.jobs[1].slowdown > 1.05
+    assert "llm takes" in shares.why
+    assert answer.best[0].evidence == "alone"
+    estimated = interlace.allocate(request(running=running, candidates=sets, simulated=0))
+    assert [row.candidate for row in estimated.best] == [1, 0]
+    assert estimated.best[1].evidence == "estimated"
+    for objective in ("worst", "weighted", "money"):
+        found = interlace.allocate(request(running=running, candidates=sets, objective=objective))
+        assert found.best[0].candidate == 1
+        assert found.best[0].objective <= found.best[1].objective
+
+
+def test_hundreds_of_sets_in_one_request() -> None:
+    sets = [[f"gpu{1 + (i + k) % 64:02}" for k in range(8)] for i in range(64)]
+    answer = interlace.allocate(request(candidates=sets * 3, count=1000))
+    assert answer.sets == 64
+    assert answer.best[0].alone_us <= answer.best[-1].alone_us
+
+
+def test_shapes_are_mapped_by_their_groups() -> None:
+    job = {
+        "model": "llama3-8b",
+        "gpu": "h100",
+        "shape": {"tp": 8, "pp": 2, "dp": 4, "micro_batches": 4},
+    }
+    answer = interlace.allocate(request() | {"job": job})
+    best = answer.best[0]
+    assert len(best.nodes) == 8
+    assert "data at" in best.why
+    assert any("assumed" in note for note in answer.notes)
+    running = [{"name": "s", "on": best.nodes, **job}]
+    beside = interlace.allocate(request(running=running) | {"job": job})
+    assert set(beside.best[0].nodes).isdisjoint(best.nodes)
+
+
+@pytest.mark.parametrize(
+    ("change", "pointers"),
+    [
+        # what the topology lacks, all at once
+        (
+            {"topology": {"slurm": "SwitchName=s Nodes=a[1-9]"}},
+            ["/topology/node_gbps", "/topology/level_gbps/node"],
+        ),
+        ({"topology": {}}, ["/topology"]),
+        ({"topology": {"slurm": "SwitchName=s Nodes=a["}}, ["/topology/slurm/lines/1"]),
+        ({"job": {"nodes": 2}}, ["/job"]),
+        ({"job": {"nodes": 2, "compute_us": 5.0}}, ["/job/gradient_bytes"]),
+        ({"job": dict(TWO)}, ["/job/nodes"]),
+        ({"job": {"nodes": 2, "graph": "vgg17"}}, ["/job/graph"]),
+        ({"job": {"shape": {"dp": 8}}}, ["/job/model", "/job/gpu"]),
+        ({"job": {"nodes": 65, **TWO}}, ["/free"]),
+        ({"job": {"nodes": 2, "gpus_per_node": 9, **TWO}}, ["/free"]),
+        ({"candidates": [["gpu01", "gpu99", "gpu01"]]}, ["/candidates/0/1", "/candidates/0/2"]),
+        ({"candidates": [["gpu01"]]}, ["/candidates/0"]),
+        (
+            {"running": [{"name": "a", "on": ["gpu01"], **TWO}] * 2},
+            ["/running/1/name"],
+        ),
+    ],
+)
+def test_what_is_wrong_is_named_with_its_place(change: dict[str, Any], pointers: list[str]) -> None:
+    with pytest.raises(InterlaceError) as refused:
+        interlace.allocate(request() | change)
+    assert [fault.pointer for fault in refused.value.faults] == pointers
+
+
+def test_topologies_of_all_forms() -> None:
+    nodes = [{"name": f"n{i}", "above": [f"leaf{i // 4}", "spine"]} for i in range(8)]
+    over = {"oversubscription": {"leaf": 2}}
+    for topology in (
+        {"nodes": nodes, "links": {"leaf0>spine": 100}, **FIGURES, **over},
+        {"fat_tree": {"racks": 2, "nodes": 4, "node_uplink_gbps": 400}, "node_gbps": 3600},
+        {"rails": {"nodes": 8, "cards": 8, "card_gbps": 400}, "node_gbps": 3600},
+        {
+            "document": [
+                {"topology": "t", "block": {"blocks": [{"block": "b", "nodes": "n[0-7]"}]}}
+            ],
+            "node_gbps": 7200,
+            "level_gbps": {"node": 400, "domain": 7200},
+        },
+    ):
+        answer = interlace.allocate({"topology": topology, "job": {"nodes": 4, **TWO}})
+        assert len(answer.best[0].nodes) == 4
+
+
+def test_the_call_answers_as_python_does() -> None:
+    answered = ranking(None, json.dumps(EXAMPLE).encode())
+    assert AllocationAnswer.model_validate_json(answered.content) == interlace.allocate(EXAMPLE)
+
+
+def test_names_are_folded_in_their_order() -> None:
+    assert folded(["gpu08", "gpu09", "gpu10", "gpu3", "login"]) == "gpu[08-10],gpu3,login"
+
+
+def test_the_command_answers_as_python_does(run: Run) -> None:
+    done = run("allocate", str(CONF), "--nodes", "8", *FLAGS, "--json")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert AllocationAnswer.model_validate_json(done.stdout) == interlace.allocate(request())
+
+
+def test_a_page_of_the_command(tmp_path: Path, run: Run) -> None:
+    sets = tmp_path / "sets.txt"
+    sets.write_text("gpu[01-08]\ngpu[13-20]\n")
+    running = tmp_path / "running.json"
+    running.write_text(json.dumps([{"name": "llm", "on": ["gpu09", "gpu21"], **TWO}]))
+    done = run(
+        *("allocate", str(CONF), "--nodes", "8", *FLAGS),
+        *("--candidates", str(sets), "--running", str(running)),
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "gpu[01-08]" in done.stdout
+    assert "Rules of today, alone:" in done.stdout
+
+
+def test_what_a_file_lacks_is_asked_for_by_name(run: Run) -> None:
+    done = run("allocate", str(CONF), "--nodes", "8", "--compute-us", "80000")
+    assert done.returncode != 0
+    for name in ("node_gbps", "level_gbps node=GBPS", "leaf=GBPS", "spine=GBPS"):
+        assert name in done.stderr
+
+
+def test_jobs_and_topologies_of_the_command_that_are_none(tmp_path: Path, run: Run) -> None:
+    broken = tmp_path / "job.json"
+    broken.write_text("[]")
+    wrong = run("allocate", str(CONF), str(broken), "--nodes", "8")
+    assert "no JSON object" in wrong.stderr
+    assert "LEVEL=NUMBER" in run("allocate", str(CONF), "--level-gbps", "leaf").stderr
+    assert "brackets" in run("allocate", str(CONF), "vgg16", "--free", "gpu[1").stderr
+    assert "JSON list" in run("allocate", str(CONF), "--running", str(CONF)).stderr
+
+
+def test_a_service_answers_as_python_does(service: Service) -> None:
+    answer = service.client.post("/v1/allocations", json=EXAMPLE)
+    assert answer.status_code == 200
+    assert AllocationAnswer.model_validate(answer.json()) == interlace.allocate(EXAMPLE)
+    twice = service.client.post("/v1/allocations", json=EXAMPLE)
+    assert twice.content == answer.content
