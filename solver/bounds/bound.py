@@ -40,7 +40,8 @@ def sharpened(chain: Chain, costs: Sequence[Cost], bound: LowerBound, time: floa
     """
     for tensors, cost in zip(by_channel(chain), costs, strict=True):
         some = subchain(chain, tensors)
-        own = with_core(some, cost, one_lane.tightened(some, cost, bound, time))
+        own = with_core(some, cost, bound)
+        own = one_lane.tightened(some, cost, own, time, sharp=True)
         own = tried(some, cost, own, time)
         if own is not bound:
             bound = replace(own, members=tuple(tensors[i] for i in own.members))
