@@ -15,6 +15,7 @@ from solver.bounds.tried import tried
 from solver.chain import Chain, by_channel, subchain
 from solver.costs import Cost
 from solver.graph import Graph
+from solver.units import same
 
 
 def lower_bound(graph: Graph, chain: Chain, costs: Sequence[Cost]) -> LowerBound:
@@ -39,6 +40,8 @@ def sharpened(chain: Chain, costs: Sequence[Cost], bound: LowerBound, time: floa
     It is not above that time.
     """
     for tensors, cost in zip(by_channel(chain), costs, strict=True):
+        if same(bound.value, time):
+            break
         some = subchain(chain, tensors)
         own = with_core(some, cost, bound)
         own = one_lane.tightened(some, cost, own, time, sharp=True)

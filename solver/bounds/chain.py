@@ -20,7 +20,6 @@ from solver.fusion.chain.judge import ChainJudge
 from solver.fusion.chain.two_sided.search import bound_and_plan
 from solver.units import FloatArray, IntArray, same, slack
 
-
 #: Multiplies the labels of a nested bound that is to be sharp: sixteen times halves no gap more.
 _SHARP = 4
 

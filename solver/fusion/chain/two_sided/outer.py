@@ -26,7 +26,7 @@ def dropped_of(count: int) -> list[int]:
 def outside(head: FloatArray, total: FloatArray, startup: float) -> FloatArray:
     """Return head_top less F of each k', of each k left, and of each top: flat, in this order.
 
-    ``head`` are releases, or tails, ascending; ``total`` the work of the first 0, 1, ..., n tensors.
+    ``head`` are releases, or tails, ascending; ``total`` the work of the first 0, 1, ..., n.
     Where more is left out than left it says nothing, very low.
     """
     count = len(head)
