@@ -221,7 +221,7 @@ BOUND_KINDS: dict[str, str] = {
     "chain": "{these} in release order, then {tail}",
     "packing": "the bytes of {these} after {release}, then {tail}",
     "nested": "{these} between their releases and the compute after each",
-    "core": "{these}: what cannot be sent before {release} or in the {tail} at the end lies between",
+    "core": "{these}: what cannot be sent before {release} or in the last {tail} lies between",
     "tried": "every beginning of launches of {these} was tried, or takes that long at least",
     "slowed": "compute alone, slowed down by sending {these}",
     "shared": "{these} on one network card after {release} and a start-up, then {tail}",

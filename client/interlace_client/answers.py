@@ -230,7 +230,9 @@ class Plan:
     lower_bound_us
         Nothing is faster, proven [us].
     gap
-        Iteration time / lower bound - 1.
+        Iteration time / lower bound - 1: the most that any plan could gain. Of a ``feasible`` plan
+        that may be nothing, for the bound may be too low; of one ``within`` it is the price of few
+        launches.
     scaling_factor
         Compute time / iteration time.
     exposed_us

@@ -15,6 +15,7 @@ from solver.bounds.tried import tried
 from solver.chain import Chain, by_channel, subchain
 from solver.costs import Cost
 from solver.graph import Graph
+from solver.units import same
 
 
 def lower_bound(graph: Graph, chain: Chain, costs: Sequence[Cost]) -> LowerBound:
@@ -39,8 +40,11 @@ def sharpened(chain: Chain, costs: Sequence[Cost], bound: LowerBound, time: floa
     It is not above that time.
     """
     for tensors, cost in zip(by_channel(chain), costs, strict=True):
+        if same(bound.value, time):
+            break
         some = subchain(chain, tensors)
-        own = with_core(some, cost, one_lane.tightened(some, cost, bound, time))
+        own = with_core(some, cost, bound)
+        own = one_lane.tightened(some, cost, own, time, sharp=True)
         own = tried(some, cost, own, time)
         if own is not bound:
             bound = replace(own, members=tuple(tensors[i] for i in own.members))

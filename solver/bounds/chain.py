@@ -20,6 +20,9 @@ from solver.fusion.chain.judge import ChainJudge
 from solver.fusion.chain.two_sided.search import bound_and_plan
 from solver.units import FloatArray, IntArray, same, slack
 
+#: Multiplies the labels of a nested bound that is to be sharp: sixteen times halves no gap more.
+_SHARP = 4
+
 
 @dataclass(frozen=True, slots=True)
 class LowerBound:
@@ -50,15 +53,17 @@ def lower_bound(chain: Chain, cost: Cost) -> LowerBound:
     return tightened(chain, cost, best, ChainJudge(chain, cost).value(plan))
 
 
-def tightened(chain: Chain, cost: Cost, best: LowerBound, to_beat: float) -> LowerBound:
+def tightened(
+    chain: Chain, cost: Cost, best: LowerBound, to_beat: float, *, sharp: bool = False
+) -> LowerBound:
     """Return the nested bound where it is above another one.
 
     That of a plan's time [us] to beat is sharper: what cannot beat it is not looked at. It is not
-    above that time.
+    above that time. ``sharp`` keeps more labels, and counts what both sides need together.
     """
     if same(best.value, to_beat):
         return best
-    value = bound_and_plan(chain, cost, to_beat).bound
+    value = bound_and_plan(chain, cost, to_beat, _SHARP if sharp else 1, sharp=sharp).bound
     if value > best.value + slack(value):
         return LowerBound(value, NESTED, tuple(range(len(chain))))
     return best

@@ -12,7 +12,9 @@ cdef class Labels:
     cdef int[::1] blocks, kept_counts, made_counts, made_of, parents, choices
     cdef object bounds
     cdef double startup
-    cdef int most, number
+    cdef int most, number, dropped_count
+    cdef int[::1] dropped_first
+    cdef double[::1] room_before, room_after
     cdef public long long looks
     cdef public double dropped, value
 
@@ -31,6 +33,13 @@ cdef class Labels:
     cdef void add(
         self, double e, double f, double shared, double early, double late, int launches, int torn,
         int k, int label, int choice, double to_beat) noexcept
+
+    @cython.locals(
+        count=int, first=int, second=int, least=double, i=int, skipped=int, at=int, room=double)
+    cdef double outer(self, int k, double early, double late) noexcept
+
+    @cython.locals(low=int, high=int, middle=int)
+    cdef int place(self, double[::1] times, double time) noexcept
 
     @cython.locals(
         alive=int, made="double[::1]", kept="double[::1]", label=int, at=int, field=int)

@@ -36,6 +36,7 @@ from math import inf
 
 import numpy as np
 
+from solver.fusion.chain.two_sided.outer import dropped_of, outside
 from solver.fusion.chain.two_sided.side import ChainSide
 
 #: Where a tensor may go: with the core, with the last top of a side, or as a top itself; on both
@@ -61,6 +62,9 @@ class Labels:
         Of a launch [us].
     most
         Most labels kept at once.
+    sharp
+        Whether to count what both sides need together as well
+        (:mod:`solver.fusion.chain.two_sided.outer`).
     """
 
     def __init__(
@@ -71,6 +75,8 @@ class Labels:
         blocks: Sequence[int],
         startup: float,
         most: int,
+        *,
+        sharp: bool = False,
     ) -> None:
         count = len(release)
         self.before = ChainSide(release, total, startup)
@@ -81,6 +87,13 @@ class Labels:
         self.blocks = array("i", blocks)
         self.startup = startup
         self.most = most
+        self.dropped_first = array("i", dropped_of(count) if sharp else [])
+        self.dropped_count = len(self.dropped_first)
+        self.room_before = self.room_after = array("d", [0.0])
+        if self.dropped_count:
+            work = np.array(total)
+            self.room_before = array("d", outside(np.array(release), work, startup).tobytes())
+            self.room_after = array("d", outside(np.array(tail), work, startup).tobytes())
         room = 7 * most
         # of labels kept, and of those made of them: e, f, shared, both floors, bound; then launches
         # and whether a bucket is in two parts; then the label it was made of, and by which choice
@@ -186,6 +199,8 @@ class Labels:
             f = late
         rest = self.before.least(k, e, early) + self.after.least(k, f, late)
         rest = max(rest, e + f + shared - self.total[k])
+        if self.dropped_count:
+            rest = max(rest, self.outer(k, early, late))
         bound = self.total[len(self.release)] + self.startup * launches + rest
         if bound >= to_beat:
             return
@@ -197,6 +212,31 @@ class Labels:
         self.made_counts[at], self.made_counts[at + 1] = launches, torn
         self.made_of[at], self.made_of[at + 1] = label, choice
         self.number += 1
+
+    def outer(self, k: int, early: float, late: float) -> float:
+        """Least e, f and shared to come, by what k tensors can send outside of both floors [us]."""
+        count = len(self.release)
+        first, second = self.place(self.release, early), self.place(self.tail, late)
+        least = -1e300
+        for i in range(self.dropped_count):
+            skipped = self.dropped_first[i]
+            if skipped > k:
+                break
+            at = (i * count + k) * count
+            room = self.room_before[at + first] + self.room_after[at + second]
+            least = max(least, room - self.total[skipped])
+        return least
+
+    def place(self, times: Sequence[float], time: float) -> int:
+        """Return the first place of a time in ascending times, where it is one of them."""
+        low, high = 0, len(times)
+        while low < high:
+            middle = (low + high) >> 1
+            if times[middle] < time:
+                low = middle + 1
+            else:
+                high = middle
+        return low
 
     def keep(self, k: int) -> int:
         """Keep the labels that no other one makes needless, the least bounds first; how many."""

@@ -28,7 +28,9 @@ class MinorantSearch(NamedTuple):
     plans: tuple[Launches, ...]
 
 
-def bound_and_plan(chain: Chain, cost: Cost, to_beat: float, effort: int = 1) -> MinorantSearch:
+def bound_and_plan(
+    chain: Chain, cost: Cost, to_beat: float, effort: int = 1, *, sharp: bool = False
+) -> MinorantSearch:
     """Bound all plans of a chain, up to a time to beat [us], and find some.
 
     Tails that do not ascend are lowered to the least of all later ones, or releases in the order of
@@ -44,6 +46,8 @@ def bound_and_plan(chain: Chain, cost: Cost, to_beat: float, effort: int = 1) ->
         The time of a plan that is known [us].
     effort
         Multiplies the labels and how often they are compared.
+    sharp
+        Whether the bound of a label counts what both sides need together, too.
 
     Notes
     -----
@@ -57,7 +61,7 @@ def bound_and_plan(chain: Chain, cost: Cost, to_beat: float, effort: int = 1) ->
     for order in _orders(chain):
         for line in lines[:_LINES]:
             if bound < target:
-                least, plan = _in_order(chain, cost, order, line, target, effort)
+                least, plan = _in_order(chain, cost, order, line, target, effort, sharp)
                 bound = max(bound, least)
                 plans += [plan] if plan else []
     return MinorantSearch(bound, tuple(plans))
@@ -103,6 +107,7 @@ def _in_order(
     line: tuple[float, float],
     target: float,
     effort: int,
+    sharp: bool,  # noqa: FBT001 - as the caller was asked
 ) -> tuple[float, Launches | None]:
     """Bound all plans by a minorant of the cost, and make the plan of the best label."""
     startup, per_byte = line
@@ -116,6 +121,7 @@ def _in_order(
         (np.diff(bounds) > 1).tolist(),
         startup,
         _LABELS * effort,
+        sharp=sharp and len(first) == len(chain),
     )
     bound = labels.run(target, _LOOKS * effort**2)
     if labels.value >= target or len(first) < len(chain):
