@@ -104,7 +104,7 @@ def _within_anything(files: Files, generator: random.Random) -> bool:
 def _called_optimal(files: Files, generator: random.Random) -> bool:
     """A plan that is known not to be the best."""
     files[1]["status"] = "optimal"
-    return files[1]["iteration_time_us"] > files[1]["best_time_us"] * (1 + LEAST)
+    return bool(files[1]["iteration_time_us"] > files[1]["best_time_us"] * (1 + LEAST))
 
 
 def _moved(files: Files, generator: random.Random) -> bool:
@@ -132,7 +132,7 @@ def _sent_twice(files: Files, generator: random.Random) -> bool:
 def _of_another(files: Files, generator: random.Random) -> bool:
     one, two = _part(files, generator), _part(files, generator)
     one["bucket"], two["bucket"] = two["bucket"], one["bucket"]
-    return one["bytes"] != two["bytes"] and one["bucket"] != two["bucket"]
+    return bool(one["bytes"] != two["bytes"] and one["bucket"] != two["bucket"])
 
 
 def _lost(files: Files, generator: random.Random) -> bool:

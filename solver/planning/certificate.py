@@ -1,7 +1,7 @@
 r"""The proof of a lower bound as a small file, for a reader who trusts nothing here.
 
 A certificate is a list of lines, each of which follows from the graph, the costs and the lines
-before it (MODEL.md section 20):
+before it (MODEL.md section 22):
 
 - *head* and *tail*: these tensors of one channel are all carried before an op starts, or after it
   ends, so it starts at their least head + the least time of their bytes, or later;

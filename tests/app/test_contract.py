@@ -2,12 +2,14 @@
 
 import json
 import re
+from fractions import Fraction
 from typing import Any
 
 import pytest
 
 from app import VERSION
 from app.schemas.lists import JobOut
+from interlace_check.__main__ import check
 from solver.policies import POLICIES
 from tests.app.service import Json, Service, two_layers
 
@@ -420,6 +422,12 @@ def test_timeline_is_a_chrome_trace(service: Service, by_hand: Json) -> None:
     trace = service.client.get(f"/v1/plans/{by_hand['id']}/timeline.json").json()
     events = [event for event in trace["traceEvents"] if event["ph"] == "X"]
     assert max(e["ts"] + e["dur"] for e in events) == near(8750)  # FIFO ends last
+
+
+def test_a_stranger_checks_the_proof(service: Service, by_hand: Json) -> None:
+    path = f"/v1/plans/{by_hand['id']}"
+    texts = [service.client.get(path + more).text for more in ("/request", "", "/certificate.json")]
+    assert check(*(json.loads(text, parse_float=Fraction) for text in texts)).startswith("yes")
 
 
 @pytest.mark.parametrize("name", ["two_layers", "vgg16", "resnet50"])
