@@ -75,9 +75,16 @@ def test_names_are_no_markup() -> None:
     assert "<b>, <b>" not in interlace.plan(interlace.build("<b>", ops), cluster)._repr_html_()
 
 
-@pytest.mark.parametrize("options", [{}, {"barrier": True, "baselines": ["ddp", "pace"]}])
-def test_a_plan_is_equal_after_json_and_pickle(options: dict[str, Any]) -> None:
-    plan = interlace.plan("two_layers", CLUSTER, options)
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("two_layers", {}),
+        ("two_layers", {"barrier": True, "baselines": ["ddp", "pace"]}),
+        ("vgg16", {}),
+    ],
+)
+def test_a_plan_is_equal_after_json_and_pickle(name: str, options: dict[str, Any]) -> None:
+    plan = interlace.plan(name, CLUSTER, options)
     text = interlace.to_json(plan)
     read = interlace.from_json(text)
     assert read == plan
