@@ -120,7 +120,7 @@ def test_graphs_and_networks_are_equal_after_json() -> None:
 
 
 def test_what_has_no_json(plan: interlace.Plan) -> None:
-    own = interlace.alike(interlace.network_of(interlace.Cluster(2, bandwidth_gbps=1)).cost)
+    own = interlace.alike(interlace.calibrate([(2**k, 50 + 2.0**k) for k in range(20)]).cost)
     with pytest.raises(interlace.InvalidCluster, match="costs of one's own"):
         interlace.to_json(own)
     with pytest.raises(TypeError, match="has JSON, not <class 'int'>"):

@@ -12,6 +12,7 @@ from torch import nn
 
 from interlace_client.torch.plans import (
     BucketPlan,
+    PythonPlan,
     UnusablePlan,
     check_parameters,
     posted,
@@ -22,7 +23,7 @@ from interlace_client.torch.transport import Transport
 
 
 def agreed_plan(
-    plan: Mapping[str, Any] | BucketPlan,
+    plan: Mapping[str, Any] | BucketPlan | PythonPlan,
     sizes: Mapping[str, int],
     module: nn.Module,
     options: tuple[object, ...],
