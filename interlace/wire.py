@@ -38,7 +38,8 @@ def to_json(value: Graph | Cluster | Network | Plan) -> str:
     Parameters
     ----------
     value
-        A plan is the answer of ``POST /v1/plans`` with one more field, ``graph``.
+        A plan is the answer of ``POST /v1/plans`` with two more fields, ``graph`` and the
+        bound's ``value_us``.
 
     Returns
     -------
@@ -73,6 +74,7 @@ def to_json(value: Graph | Cluster | Network | Plan) -> str:
     if isinstance(value, Plan) and value.planned_for is not None:
         _behind(value.planned_for.network)
         answer = json.loads(value.answer().model_dump_json())
+        answer["bound"]["value_us"] = value.bound.value_us  # a rounding beside lower_bound_us
         return json.dumps({**answer, "graph": graph_json(value.planned_for.graph)})
     raise TypeError(f"A graph, a cluster, a network or a plan has JSON, not {type(value)!r}.")
 
@@ -141,7 +143,7 @@ def _plan(raw: Json) -> Plan:
     }
     found: Json = {
         **raw,
-        "bound": Bound(**_tuples(raw["bound"]), value_us=raw["lower_bound_us"]),
+        "bound": Bound(**{"value_us": raw["lower_bound_us"], **_tuples(raw["bound"])}),
         "parts": _read(tuple[Part, ...], schedule["parts"]),
         "buckets": _read(tuple[Bucket, ...], raw["buckets"]),
         "slotted": None if slots["slot_us"] is None else _read(SlottedSchedule, slots),

@@ -75,9 +75,16 @@ def test_names_are_no_markup() -> None:
     assert "<b>, <b>" not in interlace.plan(interlace.build("<b>", ops), cluster)._repr_html_()
 
 
-@pytest.mark.parametrize("options", [{}, {"barrier": True, "baselines": ["ddp", "pace"]}])
-def test_a_plan_is_equal_after_json_and_pickle(options: dict[str, Any]) -> None:
-    plan = interlace.plan("two_layers", CLUSTER, options)
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("two_layers", {}),
+        ("two_layers", {"barrier": True, "baselines": ["ddp", "pace"]}),
+        ("vgg16", {}),
+    ],
+)
+def test_a_plan_is_equal_after_json_and_pickle(name: str, options: dict[str, Any]) -> None:
+    plan = interlace.plan(name, CLUSTER, options)
     text = interlace.to_json(plan)
     read = interlace.from_json(text)
     assert read == plan
@@ -113,7 +120,7 @@ def test_graphs_and_networks_are_equal_after_json() -> None:
 
 
 def test_what_has_no_json(plan: interlace.Plan) -> None:
-    own = interlace.alike(interlace.network_of(interlace.Cluster(2, bandwidth_gbps=1)).cost)
+    own = interlace.alike(interlace.calibrate([(2**k, 50 + 2.0**k) for k in range(20)]).cost)
     with pytest.raises(interlace.InvalidCluster, match="costs of one's own"):
         interlace.to_json(own)
     with pytest.raises(TypeError, match="has JSON, not <class 'int'>"):

@@ -191,15 +191,13 @@ class Server:
 
     def page_of(self, name: str) -> str:
         """Find the address of the page of what an id names."""
+        own = quote(name, safe="")
         with self._explaining(), self._client() as client:
             self._check()
-            for path in _PAGES:
-                try:
-                    client.read(f"/v1/{path}/{quote(name, safe='')}")
-                except NotFound:
-                    continue
-                return f"{self.url.rstrip('/')}/{path}/{quote(name, safe='')}"
+            path = next((path for path in _PAGES if _is_there(client, f"/v1/{path}/{own}")), None)
+        if path is None:
             self._give_up(f"has nothing of the id {name}")
+        return f"{self.url.rstrip('/')}/{path}/{own}"
 
     def delete(self, kind: Literal["graph", "cost-model"], name: str) -> None:
         """Delete a graph or a cost model by its id."""
@@ -370,6 +368,14 @@ class Server:
     def _give_up(self, why: str, code: int = FAILED) -> NoReturn:
         shown = re.sub(r"//[^/]*@", "//", self.url)  # a password is not for logs
         raise CommandFailure(" ".join(f"{shown}: {why}".split()), code=code) from None
+
+
+def _is_there(client: Client, path: str) -> bool:
+    try:
+        client.read(path)
+    except NotFound:
+        return False
+    return True
 
 
 def _stage(progress: Progress) -> Stage:

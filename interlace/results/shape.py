@@ -20,6 +20,8 @@ class Shapes(ShapeAnswer):
         said = next(best_shape(self))
         return f"<Shapes of {self.model} on {self.gpus:,} GPUs: {said.rstrip('.')}>"
 
+    __str__ = __repr__
+
     def to_pandas(self) -> "pd.DataFrame":
         """Return a row for each of the best shapes.
 

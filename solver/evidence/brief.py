@@ -102,7 +102,8 @@ def brief_of(
 ) -> Brief | None:
     """Say first what a plan is worth; None where it is compared with nothing.
 
-    Spoken of is the first gain that is worth it, else the first of all.
+    Spoken of is the first gain that is worth it, under the plan's barrier if one is, else the
+    first of all, again under the plan's barrier if there is one.
 
     Parameters
     ----------
@@ -119,7 +120,8 @@ def brief_of(
     """
     if not found.gains:
         return None
-    gain = next((each for each in found.gains if each.verdict == "worth_it"), found.gains[0])
+    gains = sorted(found.gains, key=lambda gain: _is_other(gain, barrier=barrier))
+    gain = next((each for each in gains if each.verdict == "worth_it"), gains[0])
     return Brief(
         gain.verdict,
         named(gain),

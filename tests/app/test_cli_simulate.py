@@ -38,7 +38,7 @@ def test_examples_are_listed_and_printed(tmp_path: Path, run: Run) -> None:
 def test_a_policy_as_text(tmp_path: Path, two: str, run: Run) -> None:
     done = run("simulate", two, "--policy", "wfbp", "--jitter", "0.1", "--runs", "9")
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.startswith("two layers on 8 workers at 10 Gbit/s\nring, start-up 50 us a ")
+    assert "\n\ntwo layers on 8 workers at 10 Gbit/s\nring, start-up 50 us a " in done.stdout
     assert "one iteration                    8.750 ms\n" in done.stdout
     assert (
         "channel network                  7.100 ms  81.1 % of the time, 2 launches" in done.stdout

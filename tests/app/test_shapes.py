@@ -72,7 +72,7 @@ def test_the_command_answers_as_python_does(run: Run) -> None:
 def test_a_page_of_the_command(run: Run) -> None:
     done = run("shape", *FLAGS, "--price-per-gpu-hour", "2")
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.startswith("llama3-8b, 8.03 billion parameters, on 16 GPUs: ")
+    assert "\n\nllama3-8b, 8.03 billion parameters, on 16 GPUs: " in done.stdout
     assert "price of 1e9 tokens" in done.stdout
     assert "Proven: no shape of this space has a shorter simulated step" in done.stdout
 

@@ -1,10 +1,11 @@
 """What is said first: the verdict with its figures, the limit, and what to do."""
 
+from collections.abc import Sequence
 from types import SimpleNamespace
 
 import pytest
 
-from solver.evidence.brief import brief_of, helps_most, limit_said
+from solver.evidence.brief import Brief, Moved, brief_of, helps_most, limit_said
 from solver.evidence.gain import Gain
 from solver.evidence.headline import headline_of
 
@@ -26,7 +27,7 @@ def _gain(verdict: str | None = "worth_it", **other: object) -> Gain:
     return Gain(**fields | other)  # type: ignore[arg-type]
 
 
-def _brief(*gains: Gain, moved: object = (), barrier: bool | None = False):
+def _brief(*gains: Gain, moved: Sequence[Moved] = (), barrier: bool | None = False) -> Brief | None:
     return brief_of(headline_of(gains), "bandwidth", 1_000.0, 8_000.0, moved, barrier=barrier)
 
 

@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 #: What precedes a parameter's name in the id of its gradient.
 GRADIENT = "grad:"
@@ -18,6 +18,13 @@ _NAMED = 5
 
 class UnusablePlan(ValueError):
     """A plan that cannot be run; the message has every fault."""
+
+
+class PythonPlan(Protocol):
+    """What ``interlace.plan`` returns."""
+
+    def __interlace_plan__(self) -> dict[str, Any]:
+        """Return the fields of an answer that a runtime reads."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +78,7 @@ def posted(plan: Any) -> Any:
     return plan if own is None else own()
 
 
-def read_plan(answer: Mapping[str, Any]) -> BucketPlan:
+def read_plan(answer: Mapping[str, Any] | PythonPlan) -> BucketPlan:
     """Take a plan from the answer of ``POST /v1/plans`` or of ``interlace plan --json``.
 
     Read are ``buckets`` (``id``, ``tensors``) and ``schedule.parts`` (``bucket``, ``offset_bytes``,
@@ -83,17 +90,17 @@ def read_plan(answer: Mapping[str, Any]) -> BucketPlan:
     UnusablePlan
         When there are no such fields; when parts name unknown buckets, overlap or leave bytes out.
     """
-    answer = posted(answer)
+    found = posted(answer)
     try:
         buckets = tuple(
             GradientBucket(str(b["id"]), tuple(str(t).removeprefix(GRADIENT) for t in b["tensors"]))
-            for b in answer["buckets"]
+            for b in found["buckets"]
         )
         place = {bucket.id: k for k, bucket in enumerate(buckets)}
-        sizes = [int(b["bytes"]) for b in answer["buckets"]]
+        sizes = [int(b["bytes"]) for b in found["buckets"]]
         parts = [
             (str(p["bucket"]), int(p["offset_bytes"]), int(p["bytes"]))
-            for p in answer["schedule"]["parts"]
+            for p in found["schedule"]["parts"]
         ]
     except (KeyError, TypeError, ValueError) as error:
         raise UnusablePlan(

@@ -12,7 +12,7 @@ import torch.distributed as dist
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
-from interlace_client.torch.plans import BucketPlan, reversed_buckets
+from interlace_client.torch.plans import BucketPlan, PythonPlan, reversed_buckets
 from interlace_client.torch.runtime.arrivals import Arrivals
 from interlace_client.torch.runtime.buffer_copies import BufferCopies
 from interlace_client.torch.runtime.compression import register, wire_of
@@ -123,7 +123,7 @@ class PlannedDDP(RefusingModule):
         self,
         module: nn.Module,
         optimizer: torch.optim.Optimizer | Sequence[torch.optim.Optimizer] = (),
-        plan: Mapping[str, Any] | BucketPlan | None = None,
+        plan: Mapping[str, Any] | BucketPlan | PythonPlan | None = None,
         *,
         barrier: bool = False,
         process_group: Any = None,
@@ -288,7 +288,7 @@ class PlannedDDP(RefusingModule):
 
     def install(
         self,
-        plan: Mapping[str, Any] | BucketPlan,
+        plan: Mapping[str, Any] | BucketPlan | PythonPlan,
         *,
         barrier: bool | None = None,
         window: int | None = None,
@@ -399,7 +399,9 @@ class PlannedDDP(RefusingModule):
             self._buffers_of.is_due = self._ddp.require_forward_param_sync
         object.__setattr__(self, "_ddp", None)
 
-    def agreed(self, plan: Mapping[str, Any] | BucketPlan, *others: object) -> BucketPlan:
+    def agreed(
+        self, plan: Mapping[str, Any] | BucketPlan | PythonPlan, *others: object
+    ) -> BucketPlan:
         """Read and check a plan that all ranks have, and that the ``others`` are the same on all.
 
         Raises

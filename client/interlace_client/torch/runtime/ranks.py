@@ -12,6 +12,7 @@ from torch import nn
 
 from interlace_client.torch.plans import (
     BucketPlan,
+    PythonPlan,
     UnusablePlan,
     check_parameters,
     posted,
@@ -22,7 +23,7 @@ from interlace_client.torch.transport import Transport
 
 
 def agreed_plan(
-    plan: Mapping[str, Any] | BucketPlan,
+    plan: Mapping[str, Any] | BucketPlan | PythonPlan,
     sizes: Mapping[str, int],
     module: nn.Module,
     options: tuple[object, ...],
@@ -48,9 +49,9 @@ def agreed_plan(
         When the ranks' plans, models or options differ.
     """
     fault = None
-    plan = posted(plan)
+    found = posted(plan)
     try:
-        read = plan if isinstance(plan, BucketPlan) else read_plan(plan)
+        read = found if isinstance(found, BucketPlan) else read_plan(found)
         check_parameters(read, sizes)
         mine = _digest_of(read, module, options)
     except UnusablePlan as error:
@@ -62,7 +63,7 @@ def agreed_plan(
             raise error from fault
     if fault:
         raise fault
-    _warn_of_ranks(plan, ranks)
+    _warn_of_ranks(found, ranks)
     return read
 
 
