@@ -167,6 +167,17 @@ def test_a_history_that_fails_is_said_once(tmp_path, caplog):
     assert caplog.text.count("The history of the run has gaps") == 1
 
 
+def test_a_trial_that_is_under_way_at_the_end_comes_to_nothing():
+    run = Run()
+    run.step(20)
+    plan = run.model.plan
+    run.steering.close()
+    run.step(30)
+    assert run.steering.trials == []
+    assert len(run.taken) == 1
+    assert run.model.plan == plan
+
+
 def test_nothing_is_heard_after_the_end():
     run = Run()
     run.steering.close()
