@@ -186,7 +186,11 @@ def _say(
     own: Path, rank: int, steps: int, steering: Any, early: dict[str, int] | None, why: str
 ) -> None:
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    told = {"steps": steps, "trials": len(steering.trials), "plans": len(steering.taken)}
+    told: dict[str, Any] = {
+        "steps": steps,
+        "trials": len(steering.trials),
+        "plans": len(steering.taken),
+    }
     told |= {"early": early, "end": _sizes(), "peak_kib": peak, "why": why}
     (own / f"{rank}.json").write_text(json.dumps(told))
 

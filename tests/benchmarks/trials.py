@@ -1,9 +1,9 @@
 """How often trials of two plans are right in real training: the verdict beside 200 more steps.
 
-    python -m tests.benchmarks.trials [--repetitions 10] [--mbit 2000] [--width 256] [--more 200]
+    python -m tests.benchmarks.trials [--repetitions 10] [--mbit 2000] [--buckets 2] [--more 200]
 
 Two workers that compute on this machine's cores, over the paced group of the testbed: no root. One
-bucket is the plan of before, and a bucket for each layer the new one; each repetition tries them
+bucket is the plan of before, and one of ``--buckets`` the new one; each repetition tries them
 as Steering does and then trains more steps under both, in turns of ten. A verdict is right where
 what is kept takes at most 1 % more than the other in these. Said is also what the noise of steps is
 like: the tests of the decision plant noise of that kind.
@@ -40,6 +40,7 @@ def main() -> None:
     parser.add_argument("--mbit", type=float, default=2000.0)
     parser.add_argument("--width", type=int, default=256)
     parser.add_argument("--layers", type=int, default=6)
+    parser.add_argument("--buckets", type=int, default=2)
     parser.add_argument("--more", type=int, default=200, help="steps after each trial")
     given = parser.parse_args()
     os.environ["OMP_NUM_THREADS"] = "1"
@@ -50,14 +51,15 @@ def main() -> None:
 class _Training:
     """A run on one worker, and its plans."""
 
-    def __init__(self, group: Any, width: int, layers: int) -> None:
+    def __init__(self, group: Any, width: int, layers: int, buckets: int) -> None:
         stack = [each for _ in range(layers) for each in (nn.Linear(width, width), nn.ReLU())]
         self.module = nn.Sequential(*stack)
         self.optimizer = torch.optim.SGD(self.module.parameters(), lr=0.01)
         sizes = [(n, p.numel() * p.element_size()) for n, p in self.module.named_parameters()]
         sizes.reverse()
-        pairs = [sizes[k : k + 2] for k in range(0, len(sizes), 2)]
-        self.plans = [whole_buckets([sizes]), whole_buckets(pairs)]
+        size = -(-len(sizes) // buckets)
+        cut = [sizes[k : k + size] for k in range(0, len(sizes), size)]
+        self.plans = [whole_buckets([sizes]), whole_buckets(cut)]
         self.planned = PlannedDDP(self.module, self.optimizer, self.plans[0], process_group=group)
         self.rows = torch.rand(64, width)
 
@@ -81,7 +83,10 @@ def _slowest(times: list[list[float]]) -> list[list[float]]:
 
 
 def _tried(run: _Training) -> tuple[TrialOutcome, int]:
-    arms = [ArmTimes(name, is_plan=True, steps_us=()) for name in ("One bucket", "Six buckets")]
+    arms = [
+        ArmTimes(name, is_plan=True, steps_us=())
+        for name in ("The plan of one bucket", "The new plan")
+    ]
     turns = Turns(arms, rival=0)
     while True:
         run.use(run.plans[turns.arm])
@@ -106,7 +111,7 @@ def _train(rank: int, store: Path, given: argparse.Namespace) -> None:
     torch.manual_seed(0)
     register(Ring(2, given.mbit))
     dist.init_process_group("gloo", init_method=f"file://{store}", rank=rank, world_size=2)
-    run = _Training(dist.new_group([0, 1], backend=PACED), given.width, given.layers)
+    run = _Training(dist.new_group([0, 1], backend=PACED), given.width, given.layers, given.buckets)
     for _ in range(5):
         run.step()
     right, noise = 0, []

@@ -103,7 +103,7 @@ class Steered:
         self.steering.close()
         ours, theirs = ([p.detach().clone() for p in model.parameters()] for model in self.models)
         assert all(torch.equal(a, b) for a, b in zip(ours, theirs, strict=True))
-        mine = [(each.from_step, each.why, each.sentence) for each in self.steering.taken]
+        mine: list = [(each.from_step, each.why, each.sentence) for each in self.steering.taken]
         mine += [each.report() for each in self.steering.trials]
         others = [None, None]
         dist.all_gather_object(others, mine)

@@ -105,6 +105,8 @@ def trials(folder: Path, rank: int) -> None:
         pair.compare()
         kept = "The plan is kept" if is_kept else "DistributedDataParallel"
         assert outcome.sentence.startswith(kept)
+        assert trial.advice.is_worth is is_kept
+        assert trial.advice.sentence.startswith(f"{outcome.sentence} Before the trial: ")
         pair.ours.install(dealt(pair.ours.module, 2))
         assert pair.ours.is_planned
         assert not made

@@ -1,8 +1,8 @@
-"""How often a trial is wrong, over many repetitions with noise as steps of busy machines have it.
+"""How often a trial is wrong, over many repetitions with planted noise of several sizes.
 
-A step's time is multiplied by noise of the measured kind: most steps lie close together, some take
-far longer, for a step or two in a row, and all drift.
-``python -m tests.benchmarks.trials`` prints it for a machine, and how often trials are right.
+A step's time is multiplied by noise as training on shared machines has it: most steps lie close
+together, some take far longer, for a step or two in a row, and all drift. How large it is differs:
+``python -m tests.benchmarks.trials`` prints it for a machine, and how often trials are right there.
 """
 
 from collections.abc import Iterator
@@ -19,6 +19,8 @@ from interlace_client.torch.trial.turns import Turns
 _REPETITIONS = 500
 #: Logarithms: spread of most steps, mean of what spikes add, their share, and drift of a step.
 QUIET, BUSY = (0.01, 0.05, 0.05, 0.001), (0.04, 0.2, 0.08, 0.004)
+#: As two workers on two cores have it beside 15 other processes that want them.
+CROWDED = (0.5, 0.8, 0.1, 0.05)
 #: At 5 % for each trial 500 would show more than this in one of a thousand sets.
 _ALLOWED = 0.082
 
@@ -55,7 +57,7 @@ def share_of(times_us, kind, rival=None) -> tuple[float, float]:
     return sum(k > 0 for k, _ in found) / _REPETITIONS, sum(n for _, n in found) / _REPETITIONS
 
 
-@pytest.mark.parametrize("kind", [QUIET, BUSY])
+@pytest.mark.parametrize("kind", [QUIET, BUSY, CROWDED])
 @pytest.mark.parametrize("gain", [0.99, 1.01])
 def test_a_plan_that_does_not_win_1_percent_is_kept_in_5_percent_at_most(gain, kind):
     for rival in (None, 0):
