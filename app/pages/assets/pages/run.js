@@ -57,7 +57,9 @@ function answer(host, run) {
       { class: "lead summary" },
       off === null
         ? "No step was reported under the plan in use."
-        : `A step takes ${percent(Math.abs(off))} ${off > 0 ? "more" : "less"} than the plan in use predicts.`,
+        : Math.abs(off) < 0.0005
+          ? "A step takes as long as the plan in use predicts."
+          : `A step takes ${percent(Math.abs(off))} ${off > 0 ? "more" : "less"} than the plan in use predicts.`,
       trial
         ? ` Last trial, before step ${trial.before_step}: ${trial.why || `${trial.arms[trial.kept].name} is kept.`}`
         : null,
