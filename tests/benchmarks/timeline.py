@@ -10,8 +10,10 @@ import statistics
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import pairwise
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 from playwright.sync_api import Page, sync_playwright
@@ -74,22 +76,44 @@ def trace_of(slices: int) -> dict[str, Any]:
 
 
 @contextmanager
+def relay(service: Service, trace: bytes) -> Iterator[str]:
+    """Serve what the service does, but for timelines, which are all this trace; its address."""
+
+    class Relay(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            if "timeline.json" in self.path:
+                self.answer(200, "application/json", trace)
+                return
+            found = service.client.get(self.path)
+            self.answer(found.status_code, found.headers["content-type"], found.content)
+
+        def answer(self, status: int, kind: str, body: bytes) -> None:
+            self.send_response(status)
+            self.send_header("Content-Type", kind)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: object) -> None:
+            """Say nothing."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Relay)
+    Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+
+
+@contextmanager
 def opened(service: Service, slices: int) -> Iterator[tuple[Page, str]]:
     """Open an empty page, to which the trace of any plan is one of so many slices."""
     answer = service.post(two_layers())
-    text = json.dumps(trace_of(slices), separators=(",", ":"))
-    with sync_playwright() as playwright:
+    text = json.dumps(trace_of(slices), separators=(",", ":")).encode()
+    with relay(service, text) as address, sync_playwright() as playwright:
         browser = playwright.chromium.launch(
             executable_path=CHROMIUM, args=list(CHROMIUM_ARGUMENTS)
         )
-        page = browser.new_page(
-            base_url=str(service.client.base_url), viewport={"width": 1280, "height": 900}
-        )
+        page = browser.new_page(base_url=address, viewport={"width": 1280, "height": 900})
         page.set_default_timeout(120_000)
-        page.route(
-            "**/timeline.json*",
-            lambda route: route.fulfill(body=text, content_type="application/json"),
-        )
         yield page, f"/plans/{answer.json()['id']}"
         browser.close()
 

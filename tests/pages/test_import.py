@@ -96,7 +96,7 @@ def test_another_cluster_and_a_cost_model(page: Page, service: Service) -> None:
     page.get_by_text("More", exact=True).click()
     boxes = page.locator("fieldset [type=checkbox]")
     assert sorted(boxes.evaluate_all("all => all.map((b) => b.labels[0].textContent)")) == sorted(
-        POLICIES
+        LABELS[name] for name in POLICIES
     )
     page.get_by_label("Bandwidth", exact=False).first.fill("-3")
     page.get_by_label("Time limit").fill("0")

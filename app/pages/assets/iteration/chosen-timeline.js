@@ -22,6 +22,9 @@ import { toneOf, wordsOf } from "../timeline/tones.js";
 
 const NONE = "none";
 
+/** Of more launches than this a plan is drawn before what stands beside it is there. */
+const MANY = 5_000;
+
 /** Names of ops: a few, and how many more. */
 function named(ops) {
   return ops.length > 3 ? `${ops.slice(0, 3).join(", ")} and ${ops.length - 3} more` : ops.join(", ");
@@ -84,8 +87,8 @@ export async function timelineOf(host, body, { name, rivals, fetchTrace, onselec
   let instead = null;
   let chart = null;
 
-  async function load() {
-    const trace = await fetchTrace(choice.value === NONE ? null : choice.value);
+  async function load(beside = choice.value) {
+    const trace = await fetchTrace(beside === NONE ? null : beside);
     const [own, other = null] = runsOf(trace);
     Object.assign(own, { label: name, isExplained: true, peak: body.peak_bytes });
     markCritical(own, body.critical_path);
@@ -110,8 +113,9 @@ export async function timelineOf(host, body, { name, rivals, fetchTrace, onselec
     canvas,
   );
   let own;
+  const isLate = choice.value !== NONE && body.schedule.parts.length > MANY;
   try {
-    own = await load();
+    own = await load(isLate ? NONE : choice.value);
   } catch (error) {
     if (choice.value === NONE) throw error;
     complain(error); // of a rival that the address names, perhaps
@@ -170,21 +174,26 @@ export async function timelineOf(host, body, { name, rivals, fetchTrace, onselec
   });
   if (given.op) find(1);
 
-  choice.addEventListener("change", async () => {
+  /** Draw what is chosen beside it. */
+  async function choose() {
     try {
-      write({ beside: choice.value === (rivals[0] ?? NONE) ? null : choice.value });
       choice.disabled = true;
       own = await load();
       found.words = "";
       instead = null;
       chart.setRuns(runs());
-      say(rival ? `${rival.name} takes ${time(rival.end)}.` : "No rival is drawn.");
+      say(rival ? `${rival.label} takes ${time(rival.end)}.` : "No rival is drawn.");
     } catch (error) {
       complain(error);
     } finally {
       choice.disabled = false;
     }
+  }
+  choice.addEventListener("change", () => {
+    write({ beside: choice.value === (rivals[0] ?? NONE) ? null : choice.value });
+    choose();
   });
+  if (isLate) choose();
 
   return {
     select(ops, isReached = true) {

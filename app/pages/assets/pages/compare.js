@@ -175,6 +175,7 @@ async function main() {
       SIDES.map((side, i) => labelled(`${side.toUpperCase()}: a plan or a simulation`, inputs[i]).field),
     ),
     known,
+    el("p", { class: "faint" }, "Choose one of the latest, or paste an id or the address of a page."),
     el(
       "p",
       { class: "row" },
@@ -200,6 +201,7 @@ async function main() {
       const [shown, drawn, differing] = ["figures", "timeline", "buckets"].map((id) =>
         el("section", { class: "card", id, "aria-label": id }),
       );
+      document.title = `${a.name} beside ${b.name} – Interlace`;
       const said = el("p", { class: "lead summary" }, sentence(a.body, b.body, rows));
       const all = el("div");
       fill(results, shown, drawn, differing);

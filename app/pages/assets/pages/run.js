@@ -23,6 +23,9 @@ const figure = (kind, name, value, note) =>
     note ? el("div", { class: "doubt" }, note) : null,
   );
 
+/** What a trial came to: its reason, else what was kept. */
+const trialSaid = ({ why, arms, kept }) => why || `${arms[kept].name} is kept.`;
+
 /** What is in use now, whether it goes as predicted, and what was tried. */
 function answer(host, run) {
   const plan = run.plans.at(-1);
@@ -57,10 +60,11 @@ function answer(host, run) {
       { class: "lead summary" },
       off === null
         ? "No step was reported under the plan in use."
-        : `A step takes ${percent(Math.abs(off))} ${off > 0 ? "more" : "less"} than the plan in use predicts.`,
-      trial
-        ? ` Last trial, before step ${trial.before_step}: ${trial.why || `${trial.arms[trial.kept].name} is kept.`}`
-        : null,
+        : Math.abs(off) < 0.0005
+          ? "A step takes as long as the plan in use predicts."
+          : `A step takes ${percent(Math.abs(off))} ${off > 0 ? "more" : "less"} ` +
+            "than the plan in use predicts.",
+      trial ? ` Last trial, before step ${trial.before_step}: ${trialSaid(trial)}` : null,
     ),
     facts([
       ["State", run.ended_at ? `ended: ${run.ended_why}, ${date(run.ended_at)}` : "running"],

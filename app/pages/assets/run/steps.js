@@ -41,7 +41,8 @@ export async function steps(host, run) {
     description: run.plans
       .map(
         (plan) =>
-          `From step ${plan.from_step}: predicted ${time(plan.predicted_us)}, measured ${time(plan.measured_us)}`,
+          `From step ${plan.from_step}: predicted ${time(plan.predicted_us)}, ` +
+          `measured ${time(plan.measured_us)}`,
       )
       .join("; "),
     make: () => ({

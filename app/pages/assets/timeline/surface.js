@@ -86,7 +86,8 @@ export function onPaper(width, height) {
     line(points, stroke, wide = 1, dash = []) {
       const dashed = dash.length ? ` stroke-dasharray="${dash.join(" ")}"` : "";
       parts.push(
-        `<polyline points="${points.map(at).join(" ")}" fill="none" stroke="${stroke}" stroke-width="${wide}"${dashed}/>`,
+        `<polyline points="${points.map(at).join(" ")}" fill="none" stroke="${stroke}" ` +
+          `stroke-width="${wide}"${dashed}/>`,
       );
     },
     text(x, y, text, fill, size = 11, weight = 400) {
