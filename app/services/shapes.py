@@ -204,6 +204,10 @@ def _notes(ranking: ShapeRanking, fit: ShapeFit | None, stated: frozenset[str]) 
             )
         yield "The proof is of the simulated time, not of what the rows add to it."
     yield (
+        "Left out, so that times flatter: congestion between groups, slow ranks, and what flash "
+        "attention computes anew. Collectives within a layer count as if nothing overlapped them."
+    )
+    yield (
         f"Shapes may use {MEMORY_SHARE:.0%} of the memory; the allocator's fragments are not "
         "counted."
     )
