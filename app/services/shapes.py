@@ -26,6 +26,7 @@ from solver.shapes.hardware import (
     faults_of_cluster,
     joined,
 )
+from solver.shapes.launch import PROGRAMS
 from solver.shapes.published import PUBLISHED
 from solver.shapes.ranking.rank import MEMORY_SHARE, RankedShape, ShapeRanking, rank_shapes
 from solver.shapes.ranking.space import faults_of_space
@@ -81,8 +82,8 @@ def answer_of(request: ShapeRequest) -> ShapeAnswer:
         model=model.name,
         parameters=model.parameters,
         gpus=request.gpus,
-        best=[_row(each, model, cluster, fit) for each in ranking.best],
-        front=[_row(each, model, cluster, fit) for each in ranking.front],
+        best=[_row(each, model, cluster, fit, request.launch) for each in ranking.best],
+        front=[_row(each, model, cluster, fit, request.launch) for each in ranking.front],
         figures=list(fit.figures if fit else assumed_figures(known, stated)),
         rows=len(rows),
         rows_error=fit.error if fit else None,
@@ -165,7 +166,11 @@ def _unjoined(request: ShapeRequest, levels: tuple[NetworkLevel, ...]) -> Iterat
 
 
 def _row(
-    ranked: RankedShape, model: Transformer, cluster: TrainingCluster, fit: ShapeFit | None
+    ranked: RankedShape,
+    model: Transformer,
+    cluster: TrainingCluster,
+    fit: ShapeFit | None,
+    program: str | None,
 ) -> ShapeRow:
     predicted: PredictedStep | None = None
     if fit is not None:
@@ -181,6 +186,7 @@ def _row(
         memory_bytes=ranked.memory.peak_bytes,
         memory_rank=ranked.memory.rank,
         exposed=[ExposedGroup(group=name, us=us) for name, us in ranked.step.exposed],
+        launch=None if program is None else PROGRAMS[program](model, ranked.shape),
     )
 
 
