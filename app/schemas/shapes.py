@@ -265,7 +265,10 @@ class ShapeAnswer(AnswerModel):
         int, Field(description="Not simulated, as too much work, though perhaps among the best.")
     ]
     is_proven: Annotated[
-        bool, Field(description="No shape of the space has a shorter simulated step.")
+        bool,
+        Field(
+            description="No shape of the space has a shorter simulated step; of the model alone."
+        ),
     ]
     lower_bound_us: float | None
     figures: Annotated[list[FittedFigure], Field(description="What is taken of the machine.")]

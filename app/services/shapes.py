@@ -208,7 +208,10 @@ def _notes(ranking: ShapeRanking, fit: ShapeFit | None, stated: frozenset[str]) 
             yield (
                 "Intervals from so few rows are rough, though widened by errors of rows left out."
             )
-        yield "The proof is of the simulated time, not of what the rows add to it."
+        yield (
+            "The proof is of the simulated time: what the rows add to it has no bound, so that the "
+            "best prediction may be another shape's, and nothing is proven of it."
+        )
     yield (
         "Left out, so that times flatter: congestion between groups, slow ranks, and what flash "
         "attention computes anew. Collectives within a layer count as if nothing overlapped them."
