@@ -173,8 +173,8 @@ def _second_gather_us(
     size = round(ELEMENT * tokens * model.hidden)
     gather = group_us(cluster, shape.tp, 1, ALL_GATHER, size, known, known.launch_us)
     first = model.hidden * (model.query_width + 2 * model.key_width)
-    second = model.active_weights - model.attention_weights
-    second = second * (model.matrices - 1) / model.matrices
+    blocks = model.active_weights - model.attention_weights
+    second = blocks * (model.matrices - 1) / model.matrices
     parts = (min(1.0, part / model.active_weights) * multiply_us for part in (first, second))
     return sum(max(0.0, gather - part) for part in parts)
 
