@@ -910,6 +910,9 @@ FIELDS: dict[str, RequestField] = {
         most=4,
         default="4",
     ),
+    "ShapeRequest.launch": RequestField(
+        "A program whose arguments the shapes are to have",
+    ),
     "ShapeRequest.levels": RequestField(
         "Networks from the innermost",
     ),

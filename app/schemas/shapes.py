@@ -9,6 +9,7 @@ from solver.shapes.efficiency import ASSUMED, FIGURES, Efficiencies
 from solver.shapes.fit.figures import FittedFigure
 from solver.shapes.hardware import ACCELERATORS, Accelerator, NetworkLevel
 from solver.shapes.job_shape import CONTEXTS, RECOMPUTATIONS, SHARDINGS, JobShape
+from solver.shapes.launch import PROGRAMS, LaunchArguments
 from solver.shapes.pipeline.orders import INTERLEAVED, ONE_F_ONE_B, ORDERS
 from solver.shapes.published import PUBLISHED
 from solver.shapes.ranking.space import ShapeSpace
@@ -23,6 +24,7 @@ Choices = Annotated[list[Ways], Field(min_length=1, max_length=64)]
 Schedule = Annotated[str, OneOf(tuple(ORDERS))]
 Sharding = Annotated[str, OneOf(SHARDINGS)]
 Recomputation = Annotated[str, OneOf(RECOMPUTATIONS)]
+Program = Annotated[str, OneOf(tuple(PROGRAMS))]
 
 
 # What counts where nothing is said; pydantic copies it.
@@ -193,6 +195,9 @@ class ShapeRequest(RequestModel):
         float | None, Field(ge=0, le=1e9, description="In any currency.")
     ] = None
     count: Annotated[int, Field(ge=1, le=1_000, description="How many of the best.")] = 10
+    launch: Annotated[
+        Program | None, Field(description="A program whose arguments the shapes are to have.")
+    ] = None
 
     def to_space(self) -> ShapeSpace:
         """Return the shapes as the solver knows them."""
@@ -240,6 +245,9 @@ class ShapeRow(AnswerModel):
     mfu: float
     price_per_billion_tokens: float | None
     why: str
+    launch: Annotated[
+        LaunchArguments | None, Field(description="To run it; null unless asked for.")
+    ]
 
 
 class ShapeAnswer(AnswerModel):
@@ -257,7 +265,10 @@ class ShapeAnswer(AnswerModel):
         int, Field(description="Not simulated, as too much work, though perhaps among the best.")
     ]
     is_proven: Annotated[
-        bool, Field(description="No shape of the space has a shorter simulated step.")
+        bool,
+        Field(
+            description="No shape of the space has a shorter simulated step; of the model alone."
+        ),
     ]
     lower_bound_us: float | None
     figures: Annotated[list[FittedFigure], Field(description="What is taken of the machine.")]

@@ -26,6 +26,7 @@ from solver.shapes.hardware import (
     faults_of_cluster,
     joined,
 )
+from solver.shapes.launch import PROGRAMS
 from solver.shapes.published import PUBLISHED
 from solver.shapes.ranking.rank import MEMORY_SHARE, RankedShape, ShapeRanking, rank_shapes
 from solver.shapes.ranking.space import faults_of_space
@@ -81,8 +82,8 @@ def answer_of(request: ShapeRequest) -> ShapeAnswer:
         model=model.name,
         parameters=model.parameters,
         gpus=request.gpus,
-        best=[_row(each, model, cluster, fit) for each in ranking.best],
-        front=[_row(each, model, cluster, fit) for each in ranking.front],
+        best=[_row(each, model, cluster, fit, request.launch) for each in ranking.best],
+        front=[_row(each, model, cluster, fit, request.launch) for each in ranking.front],
         figures=list(fit.figures if fit else assumed_figures(known, stated)),
         rows=len(rows),
         rows_error=fit.error if fit else None,
@@ -165,7 +166,11 @@ def _unjoined(request: ShapeRequest, levels: tuple[NetworkLevel, ...]) -> Iterat
 
 
 def _row(
-    ranked: RankedShape, model: Transformer, cluster: TrainingCluster, fit: ShapeFit | None
+    ranked: RankedShape,
+    model: Transformer,
+    cluster: TrainingCluster,
+    fit: ShapeFit | None,
+    program: str | None,
 ) -> ShapeRow:
     predicted: PredictedStep | None = None
     if fit is not None:
@@ -181,6 +186,7 @@ def _row(
         memory_bytes=ranked.memory.peak_bytes,
         memory_rank=ranked.memory.rank,
         exposed=[ExposedGroup(group=name, us=us) for name, us in ranked.step.exposed],
+        launch=None if program is None else PROGRAMS[program](model, ranked.shape),
     )
 
 
@@ -202,7 +208,14 @@ def _notes(ranking: ShapeRanking, fit: ShapeFit | None, stated: frozenset[str]) 
             yield (
                 "Intervals from so few rows are rough, though widened by errors of rows left out."
             )
-        yield "The proof is of the simulated time, not of what the rows add to it."
+        yield (
+            "The proof is of the simulated time: what the rows add to it has no bound, so that the "
+            "best prediction may be another shape's, and nothing is proven of it."
+        )
+    yield (
+        "Left out, so that times flatter: congestion between groups, slow ranks, and what flash "
+        "attention computes anew. Collectives within a layer count as if nothing overlapped them."
+    )
     yield (
         f"Shapes may use {MEMORY_SHARE:.0%} of the memory; the allocator's fragments are not "
         "counted."

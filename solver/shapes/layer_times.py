@@ -50,6 +50,7 @@ def layer_times(
     collectives; or what the host takes to launch it, if that is longer. The backward pass has
     twice the multiplications, of which half are the gradients of weights.
     """
+    model = model.split(shape.tp)
     tokens = shape.micro_batch * model.sequence / shape.cp
     rate = cluster.accelerator.flops_per_us(shape.precision) * known.matmul
     per_us = cluster.accelerator.memory_gbps * 1e3 * known.memory
@@ -73,15 +74,16 @@ def layer_times(
     if shape.tp > 1:
         host += known.host_group_us + known.host_rank_us * (shape.tp - 1)
     twice = 2 if shape.recomputation == "full" else 1  # of what communicates in a forward pass
+    gather = _second_gather_us(model, cluster, shape, known, tokens, multiply_us)
     on_forward = tensor + expert + context_in
-    on_backward = twice * (tensor + expert) + context_out + (twice - 1) * context_in
+    on_backward = twice * (tensor + expert) + gather + context_out + (twice - 1) * context_in
     forward = _longer(device + on_forward, host)
     backward = _longer(back + again + on_backward, host * (known.host_backward + twice - 1))
     return LayerPasses(
         forward,
         backward,
         min(multiply_us, backward / 2),
-        (1 + twice) * tensor,
+        (1 + twice) * tensor + gather,
         context_out + twice * context_in,
         (1 + twice) * expert,
         0.0,
@@ -148,6 +150,35 @@ def _tensor_us(
     return 2 * group_us(cluster, shape.tp, 1, ALL_REDUCE, size, known, known.launch_us)
 
 
+def _second_gather_us(
+    model: Transformer,
+    cluster: TrainingCluster,
+    shape: JobShape,
+    known: Efficiencies,
+    tokens: float,
+    multiply_us: float,
+) -> float:
+    """Exposed time of gathering the inputs of a layer's two blocks again, backward [us].
+
+    Under sequence parallelism a rank keeps its part of them alone; their gather, for the gradients
+    of weights, runs beside the multiplications for the gradients of inputs.
+
+    References
+    ----------
+    .. [1] V. Korthikanti et al., Reducing Activation Recomputation in Large Transformer Models,
+           MLSys 2023, Section 4.2.2.
+    """
+    if shape.tp == 1 or not shape.sequence_parallel:
+        return 0.0
+    size = round(ELEMENT * tokens * model.hidden)
+    gather = group_us(cluster, shape.tp, 1, ALL_GATHER, size, known, known.launch_us)
+    first = model.hidden * (model.query_width + 2 * model.key_width)
+    blocks = model.active_weights - model.attention_weights
+    second = blocks * (model.matrices - 1) / model.matrices
+    parts = (min(1.0, part / model.active_weights) * multiply_us for part in (first, second))
+    return sum(max(0.0, gather - part) for part in parts)
+
+
 def _expert_us(
     model: Transformer,
     cluster: TrainingCluster,
@@ -180,8 +211,7 @@ def _context_us(
     """
     if shape.cp == 1:
         return 0.0, 0.0
-    shared = max(1.0, model.key_width / shape.tp)
-    size = round(ELEMENT * 2 * shared * tokens * shape.cp)
+    size = round(ELEMENT * 2 * model.key_width / shape.tp * tokens * shape.cp)
     gather = group_us(cluster, shape.cp, shape.tp, ALL_GATHER, size, known, known.launch_us)
     if shape.context == "all_gather":
         return gather, 2 * gather
@@ -198,9 +228,33 @@ def group_us(
     known: Efficiencies,
     launch_us: float,
 ) -> float:
-    """Time of a collective between ``ranks`` GPUs, each ``stride`` after the one before [us]."""
+    """Time of a collective between ``ranks`` GPUs, each ``stride`` after the one before [us].
+
+    Where several of them are in one node it goes level by level: within the node over all of the
+    bytes, between nodes each GPU over its share of them, as hierarchical rings do; an all-to-all
+    sends each byte over one of the two alone. Both levels' times add up.
+    """
     if ranks == 1 or size == 0:
         return 0.0
     at = cluster.crossed(ranks * stride)
-    slower = known.uplinks if at else known.links
-    return launch_us + slower * collective_us(cluster.levels[at], ranks, kind, size)
+    outer = cluster.levels[at]
+    if at == 0:
+        return launch_us + known.links * collective_us(outer, ranks, kind, size)
+    here = _in_a_node(cluster, at, ranks, stride)
+    if here == 1:
+        return launch_us + known.uplinks * collective_us(outer, ranks, kind, size)
+    if kind == ALL_TO_ALL:
+        inner = group_us(cluster, here, stride, kind, round(size * here / ranks), known, launch_us)
+        share = (ranks - here) / (ranks - 1)
+        return inner + known.uplinks * share * collective_us(outer, ranks, kind, size)
+    inner = group_us(cluster, here, stride, kind, size, known, launch_us)
+    return inner + known.uplinks * collective_us(outer, ranks // here, kind, -(-size // here))
+
+
+def _in_a_node(cluster: TrainingCluster, at: int, ranks: int, stride: int) -> int:
+    """Return how many of a group the largest level within ``at`` joins, as many in each."""
+    for level in reversed(cluster.levels[:at]):
+        here = level.gpus // stride
+        if here > 1 and level.gpus % stride == 0 and ranks % here == 0:
+            return here
+    return 1

@@ -160,6 +160,7 @@ def activation_bytes(model: Transformer, shape: JobShape, stage: int) -> float:
     projection reads, and the feed-forward block's inside; without flash attention its scores three
     times. With full recomputation the layer's input alone is left.
     """
+    model = model.split(shape.tp)
     tokens = shape.micro_batch * model.sequence / shape.cp
     whole = 1 / (shape.tp if shape.sequence_parallel else 1)
     first, count = shape.firsts(model.layers)[stage], shape.stage_layers(model.layers)[stage]
@@ -190,6 +191,7 @@ def _layer_bytes(model: Transformer, shape: JobShape, tokens: float, whole: floa
 
 def _buffers(model: Transformer, shape: JobShape, rank: int) -> float:
     """Bytes that a pass needs for itself: logits, gathered layers, a layer computed again."""
+    model = model.split(shape.tp)
     tokens = shape.micro_batch * model.sequence / shape.cp
     buffers = 0.0
     if rank == shape.pp - 1:
@@ -197,6 +199,9 @@ def _buffers(model: Transformer, shape: JobShape, rank: int) -> float:
     if shape.sharding == "parameters":
         layer = (model.dense_weights + model.expert_weights / shape.ep) / shape.tp
         buffers += 2 * ELEMENT * layer + shape.gradient_bytes * layer
+        if rank in (0, shape.pp - 1):  # the embedding or the head, and its gradients
+            end = model.embedding_parameters / shape.tp
+            buffers += (ELEMENT + shape.gradient_bytes) * end
     if shape.recomputation == "full":
         whole = 1 / (shape.tp if shape.sequence_parallel else 1)
         buffers += _layer_bytes(model, shape, tokens, whole)

@@ -60,7 +60,8 @@ def stage_times(
     The first virtual stage has the embedding besides its layers, the last the head and its loss.
     With ``parameters`` sharded a layer's weights are gathered while the layer before runs, and its
     gradients scattered while the next one runs: n layers of compute c and communication g take
-    g + (n - 1) max(g, c) + c.
+    g + (n - 1) max(g, c) + c. Embedding and head are gathered once a micro-batch and stay for its
+    backward pass: the embedding before the first layer, the head beside the last one.
     """
     has_weights = shape.schedule == ZERO_BUBBLE
     passes = []
@@ -78,6 +79,7 @@ def stage_times(
         passes.append([forward, backward - weights, weights])
         exposed.append(groups)
     enter_us, (loss_us, loss_back_us) = _ends(model, cluster, shape, known)
+    _gather_ends(model, cluster, shape, known, passes, exposed)
     passes[0][0] += enter_us + 0.1 * known.batch_us
     passes[0][1] += enter_us
     passes[-1][0] += loss_us + 0.4 * known.batch_us
@@ -156,6 +158,7 @@ def _sharding_us(
     """
     if shape.sharding != "parameters":
         return 0.0, 0.0
+    model = model.split(shape.tp)
     dense = round((model.dense_weights + 2 * model.hidden) / shape.tp)
     experts = round(model.expert_weights / shape.tp / shape.ep)
     same = max(1, shape.sharing // shape.ep)
@@ -172,6 +175,41 @@ def _sharding_us(
                 cluster, ranks, stride, REDUCE_SCATTER, size, known, known.launch_us
             )
     return gather, scatter
+
+
+def _gather_ends(
+    model: Transformer,
+    cluster: TrainingCluster,
+    shape: JobShape,
+    known: Efficiencies,
+    passes: list[list[float]],
+    exposed: list[list[float]],
+) -> None:
+    """Add what sharded parameters of embedding and head leave exposed [us].
+
+    The embedding's gather and the scatter of its gradients have nothing beside them; of those of
+    the head one layer's compute hides its part. A tied head on the same rank is gathered already.
+    """
+    if shape.sharding != "parameters" or shape.sharing == 1:
+        return
+    weights = round(model.embedding_parameters / shape.tp)
+    launch = known.launch_us
+    sizes = ((ALL_GATHER, ELEMENT * weights), (REDUCE_SCATTER, shape.gradient_bytes * weights))
+    parts = [
+        group_us(cluster, shape.sharing, shape.tp, kind, size, known, launch)
+        for kind, size in sizes
+    ]
+    layer = _layer_times(model, cluster, _of_layer(shape), known)
+    hides = (layer.forward_us, layer.backward_us)
+    busy = _sharding_us(model, cluster, shape, known)
+    for k, part in enumerate(parts):
+        passes[0][k] += part
+        exposed[0][GROUPS.index("sharding")] += part
+        if model.tied and shape.pp == 1:
+            continue
+        left = max(0.0, part - max(0.0, hides[k] - busy[k]))
+        passes[-1][k] += left
+        exposed[-1][GROUPS.index("sharding")] += left
 
 
 def _ends(

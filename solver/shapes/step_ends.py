@@ -40,6 +40,7 @@ def step_ends(
 
 def stage_parameters(model: Transformer, shape: JobShape, stage: int) -> tuple[float, float]:
     """Return the parameters on one rank of a virtual stage: those all share, and its experts."""
+    model = model.split(shape.tp)
     dense = experts = 0.0
     first, count = shape.firsts(model.layers)[stage], shape.stage_layers(model.layers)[stage]
     for block, number in model.layer_counts(first, count):

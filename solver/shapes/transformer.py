@@ -79,6 +79,15 @@ class Transformer:
         """Width of all keys of a token; values are as wide."""
         return self.query_width // self.heads * (self.kv_heads or self.heads)
 
+    def split(self, ranks: int) -> "Transformer":
+        """Return the model as so many tensor-parallel ranks hold it.
+
+        Of fewer heads of keys and values than ranks each rank has a whole one, several the same.
+        """
+        if ranks <= (self.kv_heads or self.heads):
+            return self
+        return replace(self, kv_heads=ranks)
+
     @property
     def matrices(self) -> int:
         """Matrices of a feed-forward block."""

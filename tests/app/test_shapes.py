@@ -77,6 +77,15 @@ def test_a_page_of_the_command(run: Run) -> None:
     assert "Proven: no shape of this space has a shorter simulated step" in done.stdout
 
 
+def test_arguments_of_a_training_program(run: Run) -> None:
+    done = run("shape", *FLAGS, "--launch", "megatron")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "--global-batch-size 64 \\" in done.stdout
+    asked = interlace.shape(JOB | {"launch": "megatron"})
+    assert all(row.launch is not None for row in (*asked.best, *asked.front))
+    assert interlace.shape(JOB).best[0].launch is None
+
+
 def test_measured_steps_give_intervals(tmp_path: Path, run: Run) -> None:
     rows = tmp_path / "rows.csv"
     lines = ["tp,dp,micro_batch,micro_batches,sequence_parallel,sharding,time_us"]

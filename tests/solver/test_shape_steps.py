@@ -17,6 +17,7 @@ from solver.shapes.hardware import (
 )
 from solver.shapes.job_graph import job_graph
 from solver.shapes.job_shape import CONTEXTS, RECOMPUTATIONS, SHARDINGS, JobShape, faults_of_shape
+from solver.shapes.layer_times import group_us, layer_times
 from solver.shapes.memory import peak_memory, rank_memories
 from solver.shapes.published import PUBLISHED
 from solver.shapes.stage_times import stage_times
@@ -173,6 +174,52 @@ def test_recomputing_and_sharing_need_less_memory() -> None:
     assert peaks == sorted(peaks, reverse=True)
     shared = [peak_memory(MODEL, replace(plain, sharding=name)).peak_bytes for name in SHARDINGS]
     assert shared[:3] == sorted(shared[:3], reverse=True)
+
+
+def test_ranks_without_a_head_of_keys_of_their_own_hold_a_whole_one() -> None:
+    few = replace(MODEL, kv_heads=2)
+    assert few.split(2) == few
+    assert few.split(8).key_width == 8 * few.query_width // 8
+    wide = JobShape(tp=8)
+    same = replace(MODEL, kv_heads=8)
+    assert peak_memory(few, wide) == peak_memory(same, wide)
+    one, two = (simulate_step(model, CLUSTER, wide, ASSUMED) for model in (few, same))
+    assert one == two
+
+
+def test_groups_over_nodes_go_level_by_level() -> None:
+    """Sixteen ranks: eight in each node over all bytes, then pairs over an eighth of them."""
+    size, spine = 8_000_000, CLUSTER.levels[1]
+    whole = group_us(CLUSTER, 16, 1, "all_reduce", size, ASSUMED, 7.0)
+    inner = collective_us(NODE, 8, "all_reduce", size)
+    assert whole == pytest.approx(7.0 + inner + collective_us(spine, 2, "all_reduce", size // 8))
+    apart = group_us(CLUSTER, 4, 8, "all_reduce", size, ASSUMED, 0.0)
+    assert apart == collective_us(spine, 4, "all_reduce", size)
+    pairs = group_us(CLUSTER, 8, 4, "all_to_all", size, ASSUMED, 0.0)
+    free = TrainingCluster(CLUSTER.accelerator, (NODE, replace(spine, startup_us=0, hop_us=0)))
+    assert pairs > group_us(free, 8, 4, "all_to_all", size, ASSUMED, 0.0) > 6 / 8 * size / 25e3
+
+
+def test_inputs_are_gathered_again_under_sequence_parallelism() -> None:
+    """Slow links: more than two of the four gathers and scatters of each pass are exposed."""
+    slow = TrainingCluster(CLUSTER.accelerator, (replace(NODE, bandwidth_gbps=1.0),))
+    size = 2 * 256 * 512
+    passes = layer_times(MODEL, slow, JobShape(tp=2, sequence_parallel=True), ASSUMED)
+    gather = group_us(slow, 2, 1, "all_gather", size, ASSUMED, ASSUMED.launch_us)
+    plain = 8 * gather  # two gathers, two scatters, forward and backward
+    assert plain < passes.tensor_us < plain + 2 * gather
+
+
+def test_sharded_parameters_gather_embedding_and_head() -> None:
+    """Without a head's compute all that they add is exposed, but for one layer's time."""
+    sharded = JobShape(dp=8, micro_batches=2, sharding="parameters")
+    wide = replace(MODEL, vocabulary=512_000, tied=False)
+    steps = [simulate_step(model, CLUSTER, sharded, ASSUMED) for model in (MODEL, wide)]
+    exposed = [dict(step.exposed)["sharding"] for step in steps]
+    gathered = collective_us(NODE, 8, "all_gather", 2 * 512_000 * 512)
+    assert exposed[1] - exposed[0] > 2 * gathered
+    held = [rank_memories(model, sharded)[0].buffers_bytes for model in (MODEL, wide)]
+    assert held[1] - held[0] == (8 * 256 + (2 + 4) * 512) * (512_000 - 1024)
 
 
 def test_a_table_is_scaled_as_a_ring_goes() -> None:

@@ -47,6 +47,7 @@ def shape(
     ] = None,
     price_per_gpu_hour: Annotated[float | None, option("ShapeRequest.price_per_gpu_hour")] = None,
     count: Annotated[int | None, option("ShapeRequest.count", metavar="N")] = None,
+    launch: Annotated[str | None, option("ShapeRequest.launch", metavar="NAME")] = None,
     set_: Set = None,
     server: ServerUrl = None,
     json_: AsJson = False,
@@ -88,6 +89,7 @@ def shape(
         rows=rows_of(rows),
         price_per_gpu_hour=price_per_gpu_hour,
         count=count,
+        launch=launch,
         levels=levels_of(node_gpus, node_gbps, network_gbps),
     )
     names, _, raw = contents([file]) if file else ("flags", "", [])

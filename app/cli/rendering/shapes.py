@@ -21,6 +21,7 @@ def render(answer: ShapeAnswer) -> str:
         [head],
         [_rows(answer.best)] if answer.best else [],
         ["Slower, in less memory:", _rows(rest)] if rest else [],
+        _launch(answer.best[0]) if answer.best else [],
         _machine(answer),
         answer.notes,
     )
@@ -65,6 +66,18 @@ def _cells(row: ShapeRow, has_prediction: bool, has_price: bool) -> Iterator[str
         yield f"{row.predicted_us / 1e3:,.1f} ({interval}){outside}"
     if has_price and row.price_per_billion_tokens is not None:
         yield f"{row.price_per_billion_tokens:,.2f}"
+
+
+def _launch(row: ShapeRow) -> Iterator[str]:
+    """Give the arguments that run the best shape, and what they do not say."""
+    if row.launch is None:
+        return
+    yield f"The first with {row.launch.program}:"
+    *others, last = row.launch.arguments
+    yield from (f"  {argument} \\" for argument in others)
+    yield f"  {last}"
+    if row.launch.unsaid:
+        yield f"They do not say: {'; '.join(row.launch.unsaid)}."
 
 
 def _machine(answer: ShapeAnswer) -> Iterator[str]:
