@@ -32,12 +32,8 @@ def _form_of(found: Any) -> dict[str, Any]:
 
 
 def _yaml(path: Path, content: bytes) -> Any:
-    try:
-        import yaml
-    except ImportError:
-        detail = f"{path} is YAML, and PyYAML is not installed: pip install pyyaml, or turn it "
-        detail += "into JSON first (yq -o json)"
-        raise typer.BadParameter(detail, param_hint="TOPOLOGY") from None
+    import yaml
+
     try:
         return yaml.safe_load(content)
     except yaml.YAMLError as error:

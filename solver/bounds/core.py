@@ -59,7 +59,7 @@ def core_proof(chain: Chain, cost: Cost) -> CoreProof:
     """
     best = CoreProof(0.0, 0.0, 0.0, (), -1)
     for a, c in cost.minorants(int(chain.bytes.sum())):
-        work = c * chain.bytes
+        work = np.multiply(c, chain.bytes, dtype=np.float64)
         for members in _sets(chain):
             release, tail = chain.release[members], chain.tail[members]
             for z in sorted({int((release + tail).argmax()), len(members) - 1}):

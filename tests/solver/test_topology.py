@@ -57,7 +57,8 @@ def test_links_have_the_level_of_what_is_below() -> None:
 def test_paths_of_a_tree_are_those_of_a_graph(one: str, two: str) -> None:
     tree = fat_tree(pods=2, racks=3, nodes=4, node_uplink_gbps=100)
     graph: nx.Graph[str] = nx.Graph()
-    graph.add_edges_from(link.name.split(">") for link in tree.links)
+    for link in tree.links:
+        graph.add_edge(*link.name.split(">"))
     hops = nx.shortest_path(graph, one, two)
     path = tree.path(one, two)
     assert path is not None

@@ -83,8 +83,10 @@ def proof_of(chain: Chain, cost: Cost, value: float) -> NestedProof | None:
     lines = sorted(cost.minorants(total), key=lambda line: -line[0] - line[1] * total)
     for order in _orders(chain):
         for line in lines[:_LINES]:
-            bound, _ = _in_order(chain, cost, order, line, value, 1)
-            if same(bound, value):
+            tries = (
+                _in_order(chain, cost, order, line, value, 1, sharp)[0] for sharp in (False, True)
+            )
+            if any(same(bound, value) for bound in tries):
                 work = np.concatenate([[0.0], line[1] * np.cumsum(chain.bytes[order])])
                 bounds = np.append(_blocks(work), len(chain)).tolist()
                 places = order.tolist()
