@@ -149,6 +149,7 @@ def _plan(raw: Json) -> Plan:
         "slotted": None if slots["slot_us"] is None else _read(SlottedSchedule, slots),
         "baselines": tuple(map(_baseline, raw["baselines"])),
         "graph": graph,
+        "network": network,
         "launches": launches,
         "timeline": timeline,
         "fused": fused_ops(graph, chain_of(graph), labels),

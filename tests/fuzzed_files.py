@@ -26,7 +26,7 @@ def made() -> list[bytes]:
 
 def recorded(folder: Path | None = None) -> list[bytes]:
     """Return files that tools wrote, unpacked: the project's, and those of a folder."""
-    paths = [path for path in sorted(DATA.iterdir()) if path.suffix != ".py"]
+    paths = [path for path in sorted(DATA.iterdir()) if path.is_file() and path.suffix != ".py"]
     if folder is not None:
         paths += [path for path in sorted(folder.rglob("*")) if path.is_file()]
     contents = (path.read_bytes() for path in paths)

@@ -13,8 +13,12 @@ GENERATED = frozenset(
     f"client/interlace_client/{name}.py" for name in ("answers", "client", "problems")
 )
 
-#: Whoever has one of the two packages catches all that it refuses by this name.
-TWICE = {"InterlaceError": ["client/interlace_client/errors.py", "solver/errors.py"]}
+#: Whoever has one of the two packages catches all that it refuses by this name; a plan of Python is
+#: the solver's, and shows itself.
+TWICE = {
+    "InterlaceError": ["client/interlace_client/errors.py", "solver/errors.py"],
+    "Plan": ["interlace/results/plan.py", "solver/planning/result.py"],
+}
 
 
 def homes() -> dict[str, list[str]]:

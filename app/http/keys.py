@@ -42,7 +42,12 @@ _KNOWN, _LOOKERS = 10_000, 2
 
 
 #: What needs no key: whether the service is well, and how to ask it.
-OPEN = frozenset({"/", "/docs", "/openapi.json", "/healthz", "/readyz", "/version"})
+OPEN = frozenset(
+    {
+        *("/", "/docs", "/openapi.json", "/healthz", "/readyz", "/version"),
+        *("/compare", "/runs", "/help"),
+    }
+)
 
 
 #: Scripts, styles, and the pages, which hold nothing of anybody: what they show, they ask for.
@@ -57,6 +62,8 @@ _OPEN_BELOW = (
     "/graphs/",
     "/cost-models/",
     "/predictions/",
+    "/runs/",
+    "/help/",
 )
 
 

@@ -164,7 +164,7 @@ def helps_most(moved: Sequence[Moved], iteration_time_us: float) -> str:
     """Name the change of :data:`CHANGES` that saves most; empty where none saves 1 %."""
     known = [each for each in moved if each.name in CHANGES]
     best = max(known, key=lambda each: each.gain_us, default=None)
-    if best is None or best.gain_us < _HELPS * iteration_time_us:
+    if best is None or best.gain_us <= _HELPS * iteration_time_us:
         return ""
     share = 100 * best.gain_us / iteration_time_us
     return f"{CHANGES[best.name]} would save {share:.1f} %"

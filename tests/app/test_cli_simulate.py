@@ -56,7 +56,7 @@ def test_a_plan_that_was_printed_takes_its_time(tmp_path: Path, two: str, run: R
     )  # fmt: skip
     assert json.loads(done.stdout)["iteration_time_us"] == plan["iteration_time_us"]
     shown = run("simulate", two, "--plan", str(tmp_path / "plan.json"))
-    assert "the plan given" in shown.stdout.splitlines()[1]
+    assert "the plan given" in shown.stdout
 
 
 def test_a_plan_brings_its_cluster(tmp_path: Path, two: str, run: Run) -> None:

@@ -90,11 +90,12 @@ def test_drafts_are_whole_answers_and_true(request_body):
         assert (
             draft.model_dump(include=set(ExplainedAnswer.model_fields)) == UNEXPLAINED.model_dump()
         )
-        assert (draft.headline, draft.what_if, draft.osf) == (None, None, None)
+        assert (draft.brief, draft.headline, draft.what_if, draft.osf) == (None,) * 4
     for text in late:
         bound = PlanAnswer.model_validate_json(text).lower_bound_us
         assert bound == pytest.approx(answer.lower_bound_us)
     rest = {
+        "brief",
         "headline",
         "off_calibration",
         "runtime_s",

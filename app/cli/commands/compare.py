@@ -23,7 +23,7 @@ def compare(
     server: ServerUrl = None,
     json_: AsJson = False,
 ) -> None:
-    """Compare two plans: which is faster, in what they differ, which buckets changed.
+    """Compare two plans: times, buckets, what differs.
 
     A graph, a request or a trace is planned first, as interlace plan does.
 

@@ -21,7 +21,7 @@ def open_(
         bool, typer.Option("--print", help="Print the address alone; no browser is opened.")
     ] = False,
 ) -> None:
-    """Print the address of an answer's page, and open it where a terminal asked.
+    """Open the page of an answer, or print its address.
 
     \b
     Examples:
