@@ -33,7 +33,7 @@ class JobKind:
 
 #: The fields of answers, which a job that has not ended has without values.
 _PLAN = (
-    "summary limited_by sensitivities critical_path tensors breakdown headline runtime_s "
+    "summary limited_by sensitivities critical_path tensors breakdown brief headline runtime_s "
     "status iteration_time_us best_time_us compute_time_us lower_bound_us gap scaling_factor "
     "exposed_us overlap ideal_us buckets schedule proof bound fused_graph baselines what_if "
     "off_calibration osf evidence warnings request version"

@@ -144,9 +144,8 @@ class PlanAnswer(ExplainedAnswer):
     brief: Annotated[
         Brief | None,
         Field(
-            exclude_if=is_unknown,
             description="The verdict with its figures, what limits the plan, and what to do next: "
-            "what to show first. Left out in drafts and beyond 200,000 ops and edges.",
+            "what to show first. Null in drafts and beyond 200,000 ops and edges.",
         ),
     ] = None
     headline: Annotated[

@@ -169,6 +169,7 @@ KEEPS_NOTHING = {
     "/v1/predictions/placements",
     "/v1/shapes",
     "/v1/mixes",
+    "/v1/allocations",
 }
 #: How the changes are called that a route makes; of all others as they are begun: made.
 CHANGES = {
