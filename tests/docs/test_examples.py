@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from app.routers.mixes import EXAMPLE as MIX
 from app.routers.parameter_servers import EXAMPLE
 from docs.generate.command import command
 from tests import sampling
@@ -217,6 +218,8 @@ def desk(folder: Path, made: Path) -> Path:
     (folder / "times.csv").write_text(_TIMES)
     (folder / "layers.json").write_text(json.dumps({"layers": _LAYERS}))
     (folder / "steps.json").write_text(json.dumps(EXAMPLE))
+    (folder / "jobs.json").write_text(json.dumps(MIX))
+    (folder / "topology.conf").write_text("SwitchName=a Nodes=n[1-32]\n")
     (folder / "compiled.json.gz").write_bytes(gzip.compress(json.dumps(COMPILED).encode()))
     (folder / "trace.json.gz").symlink_to("rank0.json.gz")
     shutil.copy(_DATA / "hlo_tensor_parallel.txt", folder / "module.hlo.txt")
