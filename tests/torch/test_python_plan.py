@@ -1,6 +1,9 @@
 """A plan of ``interlace.plan`` goes straight into the runtime."""
 
 import pytest
+
+pytest.importorskip("torch")
+
 import torch
 import torch.distributed as dist
 from torch import nn
