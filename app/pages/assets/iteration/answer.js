@@ -27,27 +27,9 @@ function mostHelp(body) {
   return `${what} would save ${time(most.gain_us)} (${percent(most.gain_us / body.iteration_time_us)})`;
 }
 
-/** What to do next, from the verdict on the first gain. */
-function next(gain, body) {
-  const help = mostHelp(body);
-  const instead = help ? `Of all that was tried, ${help}.` : "";
-  switch (gain?.verdict) {
-    case "worth_it":
-      return gain.runtime ? `Run the plan (${gain.runtime}), and measure both.` : "Measure it in your job.";
-    case "nothing":
-      return `Keep what you run. ${instead}`;
-    case "too_close":
-      return `Record more of your own step and its costs, or measure both. ${instead}`;
-    case "unreachable":
-      return `Keep what you run until a runtime can execute the plan. ${instead}`;
-    default:
-      return instead;
-  }
-}
-
-/** Of a plan: what you run, the plan, and the bound, under the same rules. */
+/** Of a plan: what you run, the plan, and the bound, under the same rules: the gain of its brief. */
 function ofPlan(body) {
-  const gain = body.headline?.gains[0] ?? null;
+  const gain = body.brief ?? null;
   const assumed = body.evidence?.assumed ?? [];
   const unsound = body.evidence?.unsound ?? [];
   const plan = gain?.plan_us ?? body.iteration_time_us;
@@ -65,13 +47,12 @@ function ofPlan(body) {
       : gain?.barrier === false
         ? ["without a ", term("barrier")]
         : null;
-  const differs = Math.abs(plan - body.iteration_time_us) > 1e-6 * plan;
-  const over = gain ? (names.what_runs[gain.over] ?? label(gain.over)) : null;
+  const differs = gain && Math.abs(plan - body.iteration_time_us) > 1e-6 * plan;
   return [
     gain
       ? figure(
           "today",
-          [term("what you run"), `: ${over}`],
+          [term("what you run"), `: ${gain.over}`],
           time(gain.today_us),
           rule,
           [...unsound, ...assumed].length
@@ -95,7 +76,10 @@ function ofPlan(body) {
       ],
       gain ? less(gain) : null,
       span,
-      differs ? `the picture shows it without a barrier: ${time(body.iteration_time_us)}` : null,
+      differs
+        ? `the picture shows it ${gain.barrier ? "without a" : "under PyTorch's"} barrier: ` +
+            time(body.iteration_time_us)
+        : null,
     ),
     figure(
       "bound",
@@ -138,8 +122,8 @@ function ofSimulation(body) {
  */
 export function answer(host, body) {
   const isPlan = body.lower_bound_us !== undefined;
-  const gain = body.headline?.gains[0] ?? null;
-  const todo = next(gain, body);
+  const help = isPlan ? null : mostHelp(body);
+  const todo = isPlan ? [body.brief?.limit, body.brief?.next] : [help && `Of all that was tried, ${help}.`];
   fill(
     host,
     el("div", { class: "figures" }, isPlan ? ofPlan(body) : ofSimulation(body)),
@@ -151,8 +135,6 @@ export function answer(host, body) {
           ? null
           : `One iteration takes ${time(body.iteration_time_us)}; it was not explained.`),
     ),
-    todo || gain?.why
-      ? el("p", { class: "todo" }, gain?.why ?? null, " ", todo ? el("strong", {}, "Next: ") : null, todo)
-      : null,
+    todo.some(Boolean) ? el("p", { class: "todo" }, todo.filter(Boolean).join(" ")) : null,
   );
 }
