@@ -9,6 +9,7 @@ from torch import nn
 
 from interlace_client.torch import PlannedDDP
 from interlace_client.torch.runtime.start_phase import StartPhase
+from interlace_client.torch.trial.window import measure_window
 from tests.torch.virtual_time import Channel, Clock
 
 
@@ -58,6 +59,8 @@ def test_a_run_waits_before_each_step_but_the_first():
         planned(torch.zeros(1, 2)).sum().backward()
         optimizer.step()
     assert waits == [0.5, 0.5]
+    with pytest.raises(ValueError, match="held to a phase"):
+        measure_window(planned, lambda: None)
     planned.between_steps = lambda: None
     with pytest.raises(RuntimeError, match="A trial or Steering measures the steps"):
         planned.hold_phase(0.0, 1e6)

@@ -19,6 +19,7 @@ from interlace_client.torch.drift.recorder import Recorder, host_clock
 from interlace_client.torch.drift.refreshed import table_of
 from interlace_client.torch.drift.replanning import PlanMaker, written
 from interlace_client.torch.plans import GRADIENT, some
+from interlace_client.torch.runtime.start_phase import refuse_held
 from interlace_client.torch.runtime.wrapping import known_parameters
 
 if TYPE_CHECKING:
@@ -92,7 +93,7 @@ class Steering:
     ------
     ValueError
         When the cluster has no table, the graph is not of this model, the run does not go by a
-        plan, or the model is on a GPU; on all ranks.
+        plan, its steps are held to a phase, or the model is on a GPU; on all ranks.
     """
 
     def __init__(
@@ -110,6 +111,7 @@ class Steering:
         trial: Mapping[str, Any] | None = None,
         clock: Callable[[], float] = host_clock,
     ) -> None:
+        refuse_held(planned.phase)
         sizes = {
             name: p.numel() * p.element_size()
             for name, p in known_parameters(planned.module).items()

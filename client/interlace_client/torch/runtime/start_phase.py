@@ -70,3 +70,18 @@ class StartPhase:
         self._sleep(left / 1e6)
         self.waited_us += left
         self.aligned += 1
+
+
+def refuse_held(phase: StartPhase | None) -> None:
+    """Refuse to measure steps that wait for their times.
+
+    Raises
+    ------
+    ValueError
+        When a phase is held.
+    """
+    if phase is not None:
+        raise ValueError(
+            "The steps of this run are held to a phase, and their times hold that wait: set "
+            "phase = None, measure, and hold it again afterwards."
+        )

@@ -11,6 +11,7 @@ import torch
 import torch.distributed as dist
 
 from interlace_client.torch.plans import BucketPlan
+from interlace_client.torch.runtime.start_phase import refuse_held
 from interlace_client.torch.trial.outcome import ArmTimes, TrialOutcome
 from interlace_client.torch.trial.turns import Turns
 
@@ -84,7 +85,8 @@ class Trial:
     ------
     ValueError
         When something else watches the steps of the run, such as Steering; begin that afterwards.
-        When the run has no optimizer, so that nobody knows when a step ends.
+        When the run has no optimizer, so that nobody knows when a step ends; when its steps are
+        held to a phase.
     UnusablePlan
         When the plan is not of this model.
     RuntimeError
@@ -100,6 +102,7 @@ class Trial:
     ) -> None:
         if planned.observer is not None or planned.between_steps is not None:
             raise ValueError("Another trial or Steering watches this run: begin after its end.")
+        refuse_held(planned.phase)
         if not planned.optimizers:
             raise ValueError("This run was given no optimizer, whose steps a trial would measure.")
         self.outcome: TrialOutcome | None = None

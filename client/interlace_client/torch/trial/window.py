@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 import torch.distributed as dist
 
+from interlace_client.torch.runtime.start_phase import refuse_held
 from interlace_client.torch.trial.turns import there_and_back
 
 if TYPE_CHECKING:
@@ -75,7 +76,7 @@ def measure_window(
     ------
     ValueError
         When DistributedDataParallel sends the gradients, or a trial or Steering watches the run;
-        when no windows are named.
+        when its steps are held to a phase, or no windows are named.
     RuntimeError
         When the ranks' windows differ.
     Exception
@@ -88,6 +89,7 @@ def measure_window(
         raise ValueError("DistributedDataParallel sends the gradients of this run: no window.")
     if planned.observer is not None or planned.between_steps is not None:
         raise ValueError("A trial or Steering watches this run: measure the window before.")
+    refuse_held(planned.phase)
     if not planned.has_window:
         return WindowTimes({}, planned.window)
     planned.agreed(planned.plan, *windows)
