@@ -3,7 +3,10 @@
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+from solver.jobs.mix import Mix
+from solver.jobs.profile import JobProfile
 from solver.simulation.fair_flows import FairFlows
+from solver.units import bytes_per_us
 
 #: Two speeds within this of one another are the same, and a speed this near to 1 is full.
 _SAME = 1e-12
@@ -25,6 +28,31 @@ class _Use(NamedTuple):
     share: float
     fastest: dict[int, float]
     jobs: dict[int, float]
+
+
+def links_that_fill(profiles: Sequence[JobProfile], mix: Mix) -> set[int]:
+    """Return the links that may be full: others slow nothing down.
+
+    A link is never full where its capacity is at least that of all its jobs' channels together,
+    each as fast as its fastest transfer there, and no slower than it.
+    """
+    capacity = [bytes_per_us(gbps) for _, gbps in mix.links]
+    number = {name: i for i, (name, _) in enumerate(mix.links)}
+    wanted = [0.0] * len(capacity)
+    found: set[int] = set()
+    for profile in profiles:
+        fastest: dict[tuple[int, str], float] = {}
+        for transfer in profile.transfers:
+            path = [number[name] for name in transfer.links]
+            rate = min([transfer.rate, *(capacity[link] for link in path)])
+            for link in path:
+                key = link, transfer.channel
+                fastest[key] = max(rate, fastest.get(key, 0.0))
+                if transfer.rate > capacity[link]:
+                    found.add(link)
+        for (link, _), rate in fastest.items():
+            wanted[link] += rate
+    return found | {link for link, all_ in enumerate(wanted) if all_ > capacity[link] * (1 + 1e-9)}
 
 
 class SharedLinks(FairFlows):

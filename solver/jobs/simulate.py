@@ -11,13 +11,12 @@ from dataclasses import dataclass
 from heapq import heappop, heappush
 from itertools import chain
 
+from solver.jobs.lateness import JobUnderWay
 from solver.jobs.mix import JobTerms, Mix
-from solver.jobs.profile import BEGINNING, JobProfile
-from solver.jobs.shared_links import CarriedPiece, SharedLinks
+from solver.jobs.profile import BEGINNING
+from solver.jobs.shared_links import CarriedPiece, SharedLinks, links_that_fill
 from solver.units import bytes_per_us
 
-#: How late is not late at all, relative to the iteration: what sums of floats are off by.
-_EXACT = 1e-10
 #: States this near, relative to the shortest iteration, are the same.
 _SAME_STATE = 1e-7
 #: Iterations in which no job's first transfers are counted, where no pattern repeats: one of four.
@@ -105,108 +104,10 @@ def simulate_mix(
     return _Run(mix, terms, iterations, most_events, is_traced=is_traced).run()
 
 
-def _shared_links(profiles: Sequence[JobProfile], mix: Mix) -> set[int]:
-    """Return the links that may be full: others slow nothing down.
-
-    A link is never full where its capacity is at least that of all its jobs' channels together,
-    each as fast as its fastest transfer there, and no slower than it.
-    """
-    capacity = [bytes_per_us(gbps) for _, gbps in mix.links]
-    number = {name: i for i, (name, _) in enumerate(mix.links)}
-    wanted = [0.0] * len(capacity)
-    found: set[int] = set()
-    for profile in profiles:
-        fastest: dict[tuple[int, str], float] = {}
-        for transfer in profile.transfers:
-            path = [number[name] for name in transfer.links]
-            rate = min([transfer.rate, *(capacity[link] for link in path)])
-            for link in path:
-                key = link, transfer.channel
-                fastest[key] = max(rate, fastest.get(key, 0.0))
-                if transfer.rate > capacity[link]:
-                    found.add(link)
-        for (link, _), rate in fastest.items():
-            wanted[link] += rate
-    return found | {link for link, all_ in enumerate(wanted) if all_ > capacity[link] * (1 + 1e-9)}
-
-
 def _mean(times: Sequence[float]) -> float:
     if all(time == times[0] for time in times):
         return times[0]
     return sum(times) / len(times)
-
-
-class _JobUnderWay:
-    """A job in progress."""
-
-    __slots__ = (
-        "base",
-        "begins",
-        "count",
-        "done",
-        "exact",
-        "first",
-        "late",
-        "profile",
-        "succs",
-        "terms",
-        "times",
-        "waiting",
-    )
-
-    def __init__(self, profile: JobProfile, terms: JobTerms, first: int) -> None:
-        self.profile, self.terms, self.first = profile, terms, first
-        self.exact = _EXACT * profile.alone_us
-        self.succs: list[list[int]] = [[] for _ in profile.transfers]
-        for number, transfer in enumerate(profile.transfers):
-            for before, _ in transfer.after:
-                if before != BEGINNING:
-                    self.succs[before].append(number)
-        self.base = 0.0
-        self.count = 0
-        self.late: list[float | None] = []
-        self.waiting: list[int] = []
-        self.done = 0
-        self.begins: list[float] = []
-        self.times: list[float] = []
-
-    def start_late(self, number: int) -> float:
-        """Return how much later than alone a transfer begins, all before it being done [us]."""
-        transfer, late = self.profile.transfers[number], self.late
-        before = [each for each, _ in transfer.after if each != BEGINNING]
-        if all(late[each] == 0.0 for each in before):
-            return 0.0
-        transfers = self.profile.transfers
-        ready, alone = 0.0, 0.0
-        for each, way in transfer.after:
-            if each == BEGINNING:
-                ready, alone = max(ready, way), max(alone, way)
-            else:
-                end = transfers[each].end
-                ready = max(ready, end + (late[each] or 0.0) + way)
-                alone = max(alone, end + way)
-        # what the policy waited for beyond that, it waits for again
-        if transfer.start > alone + self.exact:
-            return max(0.0, ready - transfer.start)
-        found = ready - transfer.start
-        return 0.0 if abs(found) <= self.exact else found
-
-    def end_late(self) -> float:
-        """Return how much longer than alone the iteration takes, all transfers being done [us]."""
-        late = self.late
-        if not any(late):
-            return 0.0
-        end = max(
-            self.profile.compute_us,
-            *(
-                transfer.end + (late[number] or 0.0) + (transfer.tail or 0.0)
-                for number, transfer in enumerate(self.profile.transfers)
-                if transfer.tail is not None
-            ),
-            0.0,
-        )
-        found = end - self.profile.alone_us
-        return 0.0 if abs(found) <= self.exact else found
 
 
 class _Run:
@@ -221,20 +122,20 @@ class _Run:
         *,
         is_traced: bool,
     ) -> None:
-        self._jobs: list[_JobUnderWay] = []
+        self._jobs: list[JobUnderWay] = []
         self._owner: list[int] = []  # job of each transfer
         paths: list[tuple[int, ...]] = []
         classes: list[int] = []
         number = {name: i for i, (name, _) in enumerate(mix.links)}
         for j, (job, own) in enumerate(zip(mix.jobs, terms, strict=True)):
             profile = job.profiles[own.profile]
-            self._jobs.append(_JobUnderWay(profile, own, len(paths)))
+            self._jobs.append(JobUnderWay(profile, own, len(paths)))
             for transfer in profile.transfers:
                 paths.append(tuple(number[name] for name in dict.fromkeys(transfer.links)))
                 classes.append(own.priority)
                 self._owner.append(j)
         capacities = [bytes_per_us(gbps) for _, gbps in mix.links]
-        shared = _shared_links([job.profile for job in self._jobs], mix)
+        shared = links_that_fill([job.profile for job in self._jobs], mix)
         few = [tuple(link for link in path if link in shared) for path in paths]
         self._links = SharedLinks(few, capacities, classes, self._owner, paths, is_traced=is_traced)
         self._iterations, self._most = iterations, most_events
@@ -348,7 +249,7 @@ class _Run:
             job.times.append(self._time(job))
         self._push(again, _BEGINS, j)
 
-    def _time(self, job: _JobUnderWay) -> float:
+    def _time(self, job: JobUnderWay) -> float:
         return job.profile.alone_us + job.end_late()
 
     def _watch(self, now: float) -> bool:
