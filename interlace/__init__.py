@@ -13,16 +13,14 @@ if TYPE_CHECKING:
     from app import VERSION as __version__  # noqa: N811 - as packages call it
     from app.errors import InvalidRequest
     from interlace.functions import (
-        allocate,
         export,
         headline,
-        mix,
         plan,
         predict,
-        shape,
         simulate,
         sweep,
     )
+    from interlace.posted import allocate, mix, shape
     from interlace.results.plan import Plan
     from interlace.results.simulation import Simulation
     from interlace.results.sweep import Sweep
@@ -188,7 +186,7 @@ _HOMES = {
     "from_json": "interlace.wire.from_json",
     "headline": "interlace.functions.headline",
     "keys_of": "solver.placements.plan.keys_of",
-    "mix": "interlace.functions.mix",
+    "mix": "interlace.posted.mix",
     "network_of": "solver.costs.network_of",
     "plan": "interlace.functions.plan",
     "plan_placements": "solver.placements.plan.plan_placements",
@@ -200,8 +198,8 @@ _HOMES = {
     "read_times": "solver.estimation.times_table.read_times",
     "read_trace": "solver.traces.read_trace",
     "runs_of": "solver.estimation.table_runs.runs_of",
-    "shape": "interlace.functions.shape",
-    "allocate": "interlace.functions.allocate",
+    "shape": "interlace.posted.shape",
+    "allocate": "interlace.posted.allocate",
     "simulate": "interlace.functions.simulate",
     "step_of": "solver.parameter_server.of_graph.step_of",
     "sweep": "interlace.functions.sweep",

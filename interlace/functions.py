@@ -17,7 +17,6 @@ from interlace.inputs import (
     GraphInput,
     NetworkInput,
     faults_raised,
-    plain,
     read,
     read_each,
 )
@@ -40,10 +39,7 @@ from solver.simulation.engine import Noise, Policy, Timeline
 from solver.simulation.engine import simulate as simulate_checked
 
 if TYPE_CHECKING:
-    from app.schemas.allocations import AllocationAnswer
-    from app.schemas.mixes import MixAnswer
     from app.schemas.sweeps import SweepRequest
-    from interlace.results.shape import Shapes
     from solver.exports import Export
     from solver.prediction.passes import Passes
     from solver.prediction.scaling import ScalingOptions, ScalingRow
@@ -261,88 +257,6 @@ def predict(
     if not found:
         return ()
     return predict(found[0].graph, rows, found[0].request.to_options(), passes)
-
-
-def shape(request: Mapping[str, Any]) -> "Shapes":
-    """Rank the shapes of a job: which parallelism, how long a step, what memory.
-
-    Parameters
-    ----------
-    request
-        What ``POST /v1/shapes`` takes: ``model``, ``gpu``, ``gpus``, ``levels`` and
-        ``global_batch``, and whatever is to be fixed, known or measured besides.
-
-    Returns
-    -------
-    Shapes
-        The best shapes and the front of time and memory, with what is proven of the others.
-
-    Raises
-    ------
-    InvalidOptions
-        With all faults.
-    """
-    from app.reading.requests import checked_plain  # noqa: PLC0415 - takes time
-    from app.schemas.shapes import ShapeRequest  # noqa: PLC0415
-    from app.services.shapes import answer_of  # noqa: PLC0415
-    from interlace.results.shape import Shapes  # noqa: PLC0415
-
-    with faults_raised():
-        answer = answer_of(checked_plain(plain(request), ShapeRequest))
-    return Shapes.model_construct(**dict(answer))
-
-
-def mix(request: Mapping[str, Any]) -> "MixAnswer":
-    """Plan jobs that share links together: shifts, priorities, periods.
-
-    Parameters
-    ----------
-    request
-        What ``POST /v1/mixes`` takes: ``links`` and ``jobs``, and what is to be made least.
-
-    Returns
-    -------
-    MixAnswer
-        Each job alone, beside the others, under known rules and planned, with lower bounds.
-
-    Raises
-    ------
-    InvalidOptions
-        With all faults.
-    """
-    from app.reading.requests import checked_plain  # noqa: PLC0415 - takes time
-    from app.schemas.mixes import MixRequest  # noqa: PLC0415
-    from app.services.mixes import answer_of  # noqa: PLC0415
-
-    with faults_raised():
-        return answer_of(checked_plain(plain(request), MixRequest))
-
-
-def allocate(request: Mapping[str, Any]) -> "AllocationAnswer":
-    """Rank node sets for a job: which nodes, which rank on which, beside the jobs that run.
-
-    Parameters
-    ----------
-    request
-        What ``POST /v1/allocations`` takes: ``topology`` and ``job``, and ``running``,
-        ``candidates`` and what counts besides.
-
-    Returns
-    -------
-    AllocationAnswer
-        Node sets from the best, each with every job's step, and a bound of all mappings.
-
-    Raises
-    ------
-    InvalidOptions
-        With all faults.
-    """
-    from app.reading.requests import checked_plain  # noqa: PLC0415 - takes time
-    from app.schemas.allocations import AllocationRequest  # noqa: PLC0415
-    from app.services.allocations import answer_of  # noqa: PLC0415
-
-    with faults_raised():
-        return answer_of(checked_plain(plain(request), AllocationRequest))
 
 
 def export(

@@ -14,8 +14,8 @@ _OWN = ("slurm", "document", "fat_tree", "rails", "nodes")
 def topology_of_file(path: Path) -> dict[str, Any]:
     """Return the form of a topology that a file has.
 
-    A JSON file is our own form, Slurm's ``topology.yaml`` as JSON or a list of Kubernetes; a YAML
-    file is read where PyYAML is; anything else is Slurm's ``topology.conf``.
+    A file of JSON or YAML is our own form, Slurm's ``topology.yaml`` or a list of Kubernetes;
+    anything else is Slurm's ``topology.conf``.
     """
     content = path.read_bytes()
     if path.suffix in (".yaml", ".yml"):

@@ -3,6 +3,8 @@
 from itertools import count
 from math import inf
 
+import numpy as np
+
 from app import VERSION
 from app.errors import InvalidRequest
 from app.schemas.allocations import (
@@ -130,11 +132,13 @@ def _notes(request: AllocationRequest) -> list[str]:
             "sorts are timed as if by themselves."
         )
     ]
+    if request.topology.gpus is None and request.topology.rails is None:
+        said.append("Nodes that do not say how many GPUs they have are taken to have 8.")
     if request.running:
         said.append(
             "Estimated slow-downs take jobs to be at any time of their iterations, independent of "
             "one another; simulated ones let them all begin at once, and links be shared max-min "
-            "fairly."
+            "fairly. Only the first sets by estimate are simulated, so a later one may be better."
         )
     if request.topology.rails is not None:
         said.append("The rails of a pod are one switch: a rail that is busier is not seen.")
@@ -194,8 +198,6 @@ def _positions(names: list[str], wiring: Wiring, place: str, faults: list[Fault]
 
 
 def _array(positions: list[int]) -> IntArray:
-    import numpy as np  # noqa: PLC0415 - takes time
-
     return np.array(positions, dtype=np.int64)
 
 

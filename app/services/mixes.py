@@ -30,6 +30,7 @@ from solver.jobs.mix import Mix, MixedJob, faults_of_mix
 from solver.jobs.profile import JobProfile, profile_of_phases
 from solver.jobs.simulate import simulate_mix
 from solver.policies.choice import Choice, bind
+from solver.units import same
 
 #: Plans that are better by less are not worth their while.
 _WORTH = 0.005
@@ -46,15 +47,15 @@ def answer_of(request: MixRequest) -> MixAnswer:
     mix = _mix_of(request)
     is_worst = request.objective == "worst"
     plan = plan_mix(mix, request.iterations, request.effort, worst=is_worst)
-    same = [
+    rules = [
         ruled.rule
         for ruled in plan.rules
         if ruled.terms == plan.joint.terms
-        or abs(_value(ruled, request) - _value(plan.joint, request)) <= 1e-9  # noqa: PLR2004
+        or same(_value(ruled, request), _value(plan.joint, request))
     ]
     loads = loads_of(mix, (0,) * len(mix.jobs))
     return MixAnswer(
-        best=same[0] if same else "joint",
+        best=rules[0] if rules else "joint",
         joint=_ruled(mix, plan.joint, request),
         rules=[_ruled(mix, ruled, request) for ruled in plan.rules],
         mean_bound=plan.mean_bound,

@@ -1,7 +1,24 @@
 """What a notebook shows of an answer."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from html import escape
+from typing import Any
+
+
+def table(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Set rows with the same keys as a table; figures have six digits, what is unknown a dash."""
+    heads = "".join(f"<th>{escape(name)}</th>" for name in (rows[0] if rows else ()))
+    body = "".join(
+        "<tr>" + "".join(f"<td>{escape(_cell(value))}</td>" for value in row.values()) + "</tr>"
+        for row in rows
+    )
+    return f"<table><thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return "-"
+    return f"{value:,.6g}" if isinstance(value, float) else f"{value}"
 
 
 def shown(sentences: Sequence[str], *pictures: str) -> str:

@@ -1,12 +1,11 @@
 """A ranking of shapes that shows itself."""
 
-from html import escape
 from typing import TYPE_CHECKING, Any
 
 from app.cli.rendering.shapes import best_shape
 from app.schemas.shapes import ShapeAnswer
 from interlace.results.frames import frame
-from interlace.results.html import shown
+from interlace.results.html import shown, table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -48,12 +47,4 @@ class Shapes(ShapeAnswer):
 
     def _repr_html_(self) -> str:
         """Show the best shapes in a notebook."""
-        rows = self._rows()
-        heads = "".join(f"<th>{name}</th>" for name in (rows[0] if rows else ()))
-        body = "".join(
-            f"<tr><td>{escape(row.pop('shape'))}</td>"
-            + "".join(f"<td>{value:,.4g}</td>" for value in row.values())
-            + "</tr>"
-            for row in rows
-        )
-        return shown([*best_shape(self)], f"<table><tr>{heads}</tr>{body}</table>")
+        return shown([*best_shape(self)], table(self._rows()))

@@ -1,11 +1,10 @@
 """A sweep that shows and draws itself."""
 
 from collections.abc import Sequence
-from html import escape
 from typing import TYPE_CHECKING, Any, Self
 
 from interlace.results.frames import frame
-from interlace.results.html import shown
+from interlace.results.html import shown, table
 from interlace.results.pictures import figure
 from solver.prediction.sweep import Cell
 
@@ -94,20 +93,4 @@ class Sweep(tuple[Cell, ...]):  # noqa: SLOT001 - names beside the cells
     def _repr_html_(self) -> str:
         """Show it as a table in a notebook."""
         rows = [self._row(cell) for cell in self]
-        if not rows:
-            return shown([repr(self).strip("<>")])
-        heads = "".join(f"<th>{escape(name)}</th>" for name in rows[0])
-        body = "".join(
-            "<tr>" + "".join(f"<td>{escape(_cell(value))}</td>" for value in row.values()) + "</tr>"
-            for row in rows
-        )
-        return shown(
-            [repr(self).strip("<>")],
-            f"<table><thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>",
-        )
-
-
-def _cell(value: Any) -> str:
-    if value is None:
-        return "-"
-    return f"{value:,.4g}" if isinstance(value, float) and abs(value) < 1 else f"{value}"
+        return shown([repr(self).strip("<>")], *([table(rows)] if rows else ()))

@@ -1,7 +1,7 @@
 """Node sets for a job beside those that run, ranked by what each makes of all jobs."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import inf
 from typing import Final
 
@@ -190,22 +190,10 @@ def allocate(
     for name, mapping in whole.rivals:
         by_set[tuple(sorted(mapping.nodes))].append(name)
     with_rules = tuple(
-        _with_rules(each, tuple(by_set.get(tuple(sorted(each.mapping.nodes)), ())))
+        replace(each, rules=tuple(by_set.get(tuple(sorted(each.mapping.nodes)), ())))
         for each in ranked
     )
     return Allocations(with_rules, whole.lower_bound_us, whole.rivals, tried)
-
-
-def _with_rules(ranked: RankedAllocation, rules: tuple[str, ...]) -> RankedAllocation:
-    return RankedAllocation(
-        ranked.candidate,
-        rules,
-        ranked.mapping,
-        ranked.objective,
-        ranked.jobs,
-        ranked.shared,
-        ranked.is_simulated,
-    )
 
 
 def _search(
