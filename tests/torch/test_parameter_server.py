@@ -16,6 +16,7 @@ from torch import nn
 
 from app.schemas.parameter_servers import ParameterServerRequest
 from interlace_client.torch.parameter_server import (
+    MessageRecorder,
     ServedModel,
     ServingFailed,
     StepRecorder,
@@ -24,6 +25,9 @@ from interlace_client.torch.parameter_server import (
 from interlace_client.torch.parameter_server.server import absent_said
 from interlace_client.torch.parameter_server.shards import shards_of
 from solver.parameter_server.steps import build_step
+from solver.traces import dlc
+from solver.traces.dlc.grammar import CONFIRMATION, PARAMETER, PUSH, REQUEST
+from solver.traces.trace import TraceOptions
 
 ROOT = Path(__file__).parents[2]
 LR = 0.1
@@ -364,3 +368,86 @@ def test_two_processes_train_as_one():
         thread.join()
     assert not failures
     assert_same(model, trained_alone(3, 2))
+
+
+def recorded(servers, workers, steps):
+    """Train synchronously, and return what every node recorded: a text each."""
+    models = [network() for _ in range(servers)]
+    all_servers = [
+        TrainingServer(
+            m.named_parameters(), sgd, workers=workers, needed=workers, shard=(i, servers)
+        )
+        for i, m in enumerate(models)
+    ]
+    recorders = {f"s{i}": server.record_messages() for i, server in enumerate(all_servers)}
+    threads, failures = started(all_servers)
+
+    def work(rank):
+        own = network()
+        served = ServedModel(own, [server.address for server in all_servers], rank=rank)
+        recorders[f"w{rank}"] = served.record_messages()
+        train(served, own, rank, steps)
+        served.close()
+
+    own_threads = [Thread(target=work, args=[rank]) for rank in range(workers)]
+    for thread in own_threads:
+        thread.start()
+    for thread in (*own_threads, *threads):
+        thread.join()
+    assert not failures
+    return recorders
+
+
+def both_ends(nodes):
+    """When each message left, and when it came."""
+    ends = {}
+    for node in nodes:
+        columns = (node.stage, node.key, node.iteration, node.peer, node.time)
+        for stage, key, iteration, peer, time in zip(*(c.tolist() for c in columns), strict=True):
+            worker, server = (peer, node.name) if node.is_server else (node.rank, f"s{peer}")
+            is_sent = (stage in (PUSH, REQUEST)) != node.is_server
+            ends.setdefault((stage, key, iteration, worker, server), {})[is_sent] = time
+    return ends
+
+
+@pytest.mark.parametrize("servers", [1, 2])
+def test_the_messages_of_all_nodes_are_a_dlc_trace(servers, tmp_path):
+    """As its readers see it: all there, at both ends, in the order that training has."""
+    workers, steps, tensors = 2, 3, 4
+    recorders = recorded(servers, workers, steps)
+    for name, recorder in recorders.items():
+        recorder.write(tmp_path / f"{name}.txt")
+    contents = [path.read_bytes() for path in sorted(tmp_path.iterdir())]
+    nodes = dlc.nodes_of(contents)
+    assert {node.name for node in nodes} == set(recorders)
+    assert all(set(node.iteration.tolist()) == set(range(-1, steps)) for node in nodes)
+
+    ends = both_ends(nodes)
+    assert len(ends) == workers * steps * tensors * 4
+    assert all(sides[True] <= sides[False] + 1 for sides in ends.values())  # one clock here
+    left = {key: sides[True] for key, sides in ends.items()}
+    for stage, key, step, *of in left:
+        if stage == PUSH:
+            order = [(REQUEST, step - 1), (PARAMETER, step - 1), (PUSH, step), (CONFIRMATION, step)]
+            times = [left[each, key, number, *of] for each, number in order]
+            assert times == sorted(times)
+
+    found = dlc.read(contents, TraceOptions("trained"))
+    sent = [op.bytes for op in found.graph.ops if op.kind != "compute"]
+    assert sorted(sent) == sorted(p.numel() * 4 for p in network().parameters())
+    assert len(found.report.dlc.iterations) == workers * steps
+
+
+def test_who_records_messages_says_his_rank():
+    server = TrainingServer(network().named_parameters(), sgd, workers=1)
+    server.record_messages()
+    threads, failures = started([server])
+    with pytest.raises(ServingFailed, match="give each ServedModel its rank, 0 to 0, got None"):
+        ServedModel(network(), [server.address])
+    for thread in threads:
+        thread.join()
+    assert failures
+    with pytest.raises(ValueError, match="rank must be 0 to 1 of 2 workers, got 2"):
+        MessageRecorder(2, 2, 1)
+    with pytest.raises(ValueError, match="No message is recorded"):
+        MessageRecorder(0, 1, 1).text()

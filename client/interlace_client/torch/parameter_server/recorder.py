@@ -19,6 +19,8 @@ class StepEvents:
     ----------
     names, sizes
         Of the tensors [bytes].
+    number
+        Of the step, from 0.
     began, computed, ended
         Of the step: all parameters were asked for; the backward pass was over; all was confirmed.
     first
@@ -33,6 +35,7 @@ class StepEvents:
 
     names: Sequence[str]
     sizes: Sequence[int]
+    number: int = 0
     began: float = 0.0
     computed: float = 0.0
     ended: float = 0.0

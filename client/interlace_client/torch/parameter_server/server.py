@@ -25,6 +25,13 @@ from interlace_client.torch.parameter_server.frames import (
     read_into,
     read_json,
 )
+from interlace_client.torch.parameter_server.messages import (
+    CONFIRMATION,
+    PARAMETER,
+    PUSH,
+    MessageRecorder,
+    MessagesWithWorker,
+)
 from interlace_client.torch.parameter_server.shards import shards_of
 from interlace_client.torch.parameter_server.tensors import OptimizerOf, ServedTensor
 
@@ -105,11 +112,10 @@ class TrainingServer:
             )
         named = [(name, p) for name, p in parameters if p.requires_grad]
         owners = shards_of([p.numel() * p.element_size() for _, p in named], servers)
-        self._tensors = [
-            ServedTensor(name, parameter, optimizer_of, needed)
-            for (name, parameter), owner in zip(named, owners, strict=True)
-            if owner == number
-        ]
+        self._shard = shard
+        self._keys = [key for key, owner in enumerate(owners) if owner == number]
+        self._tensors = [ServedTensor(*named[key], optimizer_of, needed) for key in self._keys]
+        self._recorder: MessageRecorder | None = None
         self._workers, self._needed, self._window = workers, needed, window_bytes
         self._present = workers
         self._lock = Lock()
@@ -129,6 +135,12 @@ class TrainingServer:
     def dropped(self) -> int:
         """How many gradients came too late."""
         return sum(tensor.dropped for tensor in self._tensors)
+
+    def record_messages(self) -> MessageRecorder:
+        """Keep each message of what is served from now on; its workers must say their ranks."""
+        number, servers = self._shard
+        self._recorder = MessageRecorder(number, self._workers, servers, is_server=True)
+        return self._recorder
 
     def serve(self, timeout_s: float | None = None) -> None:
         """Wait for all workers, and serve them until the last has left.
@@ -188,8 +200,8 @@ class TrainingServer:
         """Serve one worker."""
         sender = FrameSender(connection, self._window)
         try:
-            self._greet(connection, sender)
-            self._answer(connection, sender)
+            rank = self._greet(connection, sender)
+            self._answer(connection, sender, rank)
         except OSError as error:  # a failure to serve is one, too
             self.lost.append(f"A worker is lost: {error}")
             sender.put_json(ERROR, self._failure or str(error))
@@ -197,8 +209,8 @@ class TrainingServer:
         sender.close()
         connection.close()
 
-    def _greet(self, connection: socket.socket, sender: FrameSender) -> None:
-        """See that both sides have the same tensors."""
+    def _greet(self, connection: socket.socket, sender: FrameSender) -> int:
+        """See that both sides have the same tensors; return the worker's rank, -1 if not said."""
         hello = read_json(connection, read_frame(connection))
         theirs = hello["tensors"]
         with self._lock:
@@ -210,18 +222,29 @@ class TrainingServer:
             named = ", ".join(f"{name} of {size} bytes" for name, size in unlike[:5])
             detail = f"Worker and server have different tensors: {named or 'in another order'}."
             raise ServingFailed(detail)
-        sender.put_json(HELLO, {"is_synchronous": self._needed is not None})
+        rank = -1 if hello["rank"] is None else int(hello["rank"])
+        if self._recorder is not None and not 0 <= rank < self._workers:
+            raise ServingFailed(
+                f"This server records messages: give each ServedModel its rank, 0 to "
+                f"{self._workers - 1}, got {hello['rank']}."
+            )
+        said = {"is_synchronous": self._needed is not None, "workers": self._workers}
+        sender.put_json(HELLO, said)
+        return rank
 
-    def _answer(self, connection: socket.socket, sender: FrameSender) -> None:
+    def _answer(self, connection: socket.socket, sender: FrameSender, rank: int) -> None:
         """Send what is pulled, and take what is pushed, until the worker leaves."""
+        sizes = [tensor.size for tensor in self._tensors]
+        messages = MessagesWithWorker(self._recorder, self._keys, sizes, rank)
         gradients = [tensor.blank() for tensor in self._tensors]
         sent = [0] * len(self._tensors)  # the version that the worker has, so of its gradient
         arrived = [0] * len(self._tensors)  # bytes of its gradient
         while (frame := read_frame(connection)).kind != BYE:
             i = frame.tensor
             if frame.kind == PULL:
+                messages.pulled()
                 for k in range(len(self._tensors)):
-                    self._send(sender, k, sent)
+                    self._send(sender, k, sent, messages)
                 continue
             if frame.kind != PART or i >= len(gradients):
                 raise ServingFailed(f"{frame} is none of this protocol's.")
@@ -232,10 +255,14 @@ class TrainingServer:
             arrived[i] += frame.length
             if arrived[i] == len(memory):
                 arrived[i], began = 0, time.perf_counter_ns()
+                messages.note(i, PUSH)
                 self._tensors[i].take(gradients[i], sent[i])
+                messages.note(i, CONFIRMATION)
                 sender.put(Frame(DONE, i, offset=time.perf_counter_ns() - began))
 
-    def _send(self, sender: FrameSender, tensor: int, sent: list[int]) -> None:
+    def _send(
+        self, sender: FrameSender, tensor: int, sent: list[int], messages: MessagesWithWorker
+    ) -> None:
         """Queue a parameter, as it is when its turn comes."""
 
         def content() -> memoryview:
@@ -244,6 +271,7 @@ class TrainingServer:
             except ServingFailed as error:
                 self._failure = str(error)
                 raise
+            messages.note(tensor, PARAMETER)
             return bytes_of(copy)
 
         sender.put(Frame(PART, tensor), content)

@@ -25,6 +25,7 @@ from interlace_client.torch.parameter_server.frames import (
     read_frame,
     read_into,
 )
+from interlace_client.torch.parameter_server.messages import MessageRecorder
 from interlace_client.torch.parameter_server.recorder import StepEvents, StepRecorder
 from interlace_client.torch.parameter_server.shards import shards_of
 
@@ -74,18 +75,18 @@ class ServedModel:
         self._arriving = [torch.empty_like(p, device="cpu").contiguous() for p in self._parameters]
         self._waits_for_all = waits_for_all
         self._changed = Condition()
-        self._events = StepEvents([name for name, _ in named], self._sizes)
+        self._events = StepEvents([name for name, _ in named], self._sizes, number=-1)
         self._failure: Exception | None = None
         self._usable: set[int] = set()
         self._pushed: set[int] = set()
         self._is_in_step = False
-        #: Records each step while it is set.
-        self.recorder: StepRecorder | None = None
+        #: Records each step while it is set: of one worker for predictions, or its messages.
+        self.recorder: StepRecorder | MessageRecorder | None = None
         owners = shards_of(self._sizes, len(addresses))
         self._owners = owners
         self._places = [owners[:i].count(owner) for i, owner in enumerate(owners)]
         self._connections, self._senders, self._readers = [], [], []
-        self._is_synchronous = False
+        self._is_synchronous, self._rank, self._workers = False, rank, 0
         until = time.monotonic() + timeout_s
         try:
             for server, address in enumerate(addresses):
@@ -96,6 +97,7 @@ class ServedModel:
                 hello = {"tensors": [[named[i][0], self._sizes[i]] for i in own], "rank": rank}
                 said = greet(connection, sender, hello, until)
                 self._is_synchronous = bool(said["is_synchronous"])
+                self._workers = int(said["workers"])
                 reader = Thread(target=self._read, args=[connection, server, own], daemon=True)
                 reader.start()
                 self._senders.append(sender)
@@ -118,7 +120,8 @@ class ServedModel:
             When a server is lost or cannot go on.
         """
         self._check()
-        self._events = events = StepEvents(self._events.names, self._sizes)
+        number = self._events.number + 1
+        self._events = events = StepEvents(self._events.names, self._sizes, number)
         self._usable, self._pushed = set(), set()
         self._is_in_step = True
         events.began = time.perf_counter()
@@ -142,6 +145,19 @@ class ServedModel:
         events.ended = time.perf_counter()
         if self.recorder is not None:
             self.recorder.add(events, self._owners, len(self._senders))
+
+    def record_messages(self) -> MessageRecorder:
+        """Keep each message from the next step on.
+
+        Raises
+        ------
+        ValueError
+            When the worker was given no rank, or one that is not among the workers'.
+        """
+        if self._rank is None:
+            raise ValueError("A worker that records messages needs its rank: ServedModel(rank=0).")
+        self.recorder = recorder = MessageRecorder(self._rank, self._workers, len(self._senders))
+        return recorder
 
     def close(self) -> None:
         """Leave the servers, and give the model back."""
