@@ -128,7 +128,8 @@ def read_simulation(source: GraphSource, fields: Json) -> "CheckedRequest[Simula
 def read_prediction(source: GraphSource, fields: Json) -> "tuple[Graph | None, PredictionRequest]":
     """Read files as an iteration that is to be predicted: a graph, or layers.
 
-    ``fields`` are the others of the request. Of a request for a plan the graph and the cluster are
+    ``fields`` are the others of the request; where these ask for a fit, what the file says of links
+    and receivers is left out. Of a request for a plan the graph and the cluster are
     taken.
     """
     from app.schemas.predictions import PredictionRequest
@@ -158,18 +159,22 @@ def read_steps(
 ) -> "tuple[Graph | None, ParameterServerRequest, tuple[str, ...]]":
     """Read files as steps through parameter servers: profiled ones, a graph, or layers.
 
-    ``fields`` are the others of the request. Of a request for a plan or a prediction the graph or
+    ``fields`` are the others of the request; where these ask for a fit, what the file says of links
+    and receivers is left out. Of a request for a plan or a prediction the graph or
     the layers are taken; of a trace of parameter servers its steps, with what was assumed.
     """
-    from app.schemas.parameter_servers import ParameterServerRequest
+    from app.schemas.parameter_servers import FITTED_FIELDS, ParameterServerRequest
 
     raw, notes = _steps_told(source)
     bandwidth = _bandwidth_of(raw)
     if isinstance(raw, dict) and "layers" in raw:
         raw = _of_layers(raw)
     if isinstance(raw, dict):
-        rest = {key: value for key, value in raw.items() if key not in _NOT_OF_STEPS}
-        raw = {"bandwidths_gbps": [bandwidth], **rest, **fields}
+        is_fitted = fields.get("fit", False)
+        without = {*_NOT_OF_STEPS, *(FITTED_FIELDS if is_fitted else ())}
+        rest = {key: value for key, value in raw.items() if key not in without}
+        links = {} if is_fitted else {"bandwidths_gbps": [bandwidth]}
+        raw = {**links, **rest, **fields}
     return *read_parsed(raw, ParameterServerRequest), notes
 
 

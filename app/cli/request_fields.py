@@ -609,6 +609,10 @@ FIELDS: dict[str, RequestField] = {
     "ParameterServerRequest.explain": RequestField(
         "Run each row again with each resource faster",
     ),
+    "ParameterServerRequest.fit": RequestField(
+        "Fit the bandwidth, parsing and the window of flow control to the times of recorded "
+        "transfers, but for what the request says",
+    ),
     "ParameterServerRequest.flow_control": RequestField(
         "A transfer beyond win_bytes is done in two services, as HTTP/2 does",
     ),

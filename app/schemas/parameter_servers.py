@@ -39,6 +39,8 @@ from solver.parameter_server.rows import ThroughputKnee, ThroughputRow
 
 #: Fields that say how a graph becomes a step.
 _OF_GRAPHS = ("servers", "update_us_per_byte")
+#: Fields that recorded transfers can say.
+FITTED_FIELDS = ("bandwidths_gbps", "flow_control", "win_bytes", "parse_us_per_byte", "parse_us")
 
 
 UsPerByte = Annotated[float, Field(ge=0, le=MAX_US_PER_BYTE)]
@@ -99,9 +101,9 @@ class ParameterServerRequest(GraphRequest):
             min_length=1,
             max_length=MAX_BANDWIDTHS,
             description="Bandwidths of each server's and each worker's interface, in each "
-            "direction [Gbit/s]; distinct, in any order.",
+            "direction [Gbit/s]; distinct, in any order. Left out only with `fit`.",
         ),
-    ]
+    ] = Field(default_factory=list)
     flow_control: Annotated[
         bool,
         Field(
@@ -153,6 +155,14 @@ class ParameterServerRequest(GraphRequest):
     seed: Annotated[int, Field(ge=0, le=MAX_SEED, description="Seed of all draws.")] = 0
     synchronous: Annotated[
         bool, Field(description="All workers begin a step when all have ended the one before.")
+    ] = False
+    fit: Annotated[
+        bool,
+        Field(
+            description="Fit the bandwidth, parsing and the window of flow control to the times of "
+            "recorded transfers, but for what the request says; `notes` say what was fitted, and "
+            "how well recorded ends are met."
+        ),
     ] = False
     spread: Annotated[
         Annotated[float, Field(ge=0, le=MAX_JITTER_SPREAD)] | None,
@@ -215,6 +225,12 @@ def _source_faults(request: ParameterServerRequest) -> Iterator[Fault]:
 
 
 def _faults(request: ParameterServerRequest) -> Iterator[Fault]:
+    if request.fit and request.steps is None:
+        detail = "fit takes the times of recorded transfers: give steps."
+        yield Fault("/fit", FaultCode.OUT_OF_RANGE, detail)
+    if not request.bandwidths_gbps and not request.fit:
+        detail = "Give bandwidths_gbps, or steps whose transfers were recorded, and fit."
+        yield Fault("/bandwidths_gbps", FaultCode.MISSING_FIELD, detail)
     if not request.flow_control and "win_bytes" in request.model_fields_set:
         detail = "win_bytes is the window of flow control; leave it out where flow_control is off."
         yield Fault("/win_bytes", FaultCode.EXTRA_FIELD, detail)
@@ -253,6 +269,7 @@ class ParameterServerRequestOut(AnswerModel):
     dropped_steps: int
     seed: int
     synchronous: bool
+    fit: bool = False
     spread: Annotated[float | None, Field(description="Null: as `notes` say.")]
     explain: bool
 

@@ -133,11 +133,10 @@ class AsyncClient:
         self,
         *,
         batch_size: int,
-        bandwidths_gbps: Sequence[float],
         **fields: Unpack[PredictingParameterServer],
     ) -> Throughput:
         """Predict training through parameter servers from profiled steps or a graph."""
-        given = {"batch_size": batch_size, "bandwidths_gbps": bandwidths_gbps, **fields}
+        given = {"batch_size": batch_size, **fields}
         return await self._done(asking.predict_parameter_server(given, self._tries))
 
     async def placements(self, graph: Graph | None = None, **fields: Unpack[Placing]) -> Placements:

@@ -130,11 +130,10 @@ class Client:
         self,
         *,
         batch_size: int,
-        bandwidths_gbps: Sequence[float],
         **fields: Unpack[PredictingParameterServer],
     ) -> Throughput:
         """Predict training through parameter servers from profiled steps or a graph."""
-        given = {"batch_size": batch_size, "bandwidths_gbps": bandwidths_gbps, **fields}
+        given = {"batch_size": batch_size, **fields}
         return self._done(asking.predict_parameter_server(given, self._tries))
 
     def placements(self, graph: Graph | None = None, **fields: Unpack[Placing]) -> Placements:

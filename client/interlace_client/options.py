@@ -89,6 +89,7 @@ class Sweeping(WaitOptions, total=False):
 class PredictingParameterServer(WaitOptions, total=False):
     """Of training through parameter servers: profiled steps, or a graph, or the id of one."""
 
+    bandwidths_gbps: Sequence[float] | None
     steps: Sequence[_Fields] | None
     graph: _Fields | str | None
     servers: int | None
@@ -104,6 +105,7 @@ class PredictingParameterServer(WaitOptions, total=False):
     dropped_steps: int | None
     seed: int | None
     synchronous: bool | None
+    fit: bool | None
     spread: float | None
     explain: bool | None
 

@@ -100,6 +100,7 @@ def test_flags_are_fields(run: Run, steps: str) -> None:
         "dropped_steps": 4,
         "seed": 3,
         "synchronous": True,
+        "fit": False,
         "spread": 0.1,
         "explain": False,
     }
@@ -348,6 +349,17 @@ def test_links_are_fitted_to_recorded_steps(run: Run, tmp_path: Path) -> None:
     assert first.startswith("Fitted to recorded transfers: 0.008 Gbit/s, no window; parsing takes")
     assert second.startswith("2 recorded transfers on the downlink end so far from where they")
     assert answer(run, *flags, "--parse-us", "7")["request"]["parse_us"] == 7
+
+
+def test_a_fit_is_the_same_over_http(service: Service, run: Run, tmp_path: Path) -> None:
+    url = str(service.client.base_url)
+    path = tmp_path / "recorded.json"
+    path.write_text(json.dumps(RECORDED | {"bandwidths_gbps": [40]}))  # a file's, so not kept
+    flags = (str(path), "--fit", "--workers", "1", "--json", "--timeline")
+    here = run("parameter-server", *flags, "here.json")
+    there = run("parameter-server", *flags, "there.json", "--server", url)
+    assert (here.returncode, there.returncode) == (0, 0)
+    assert lasting(there.stdout) == lasting(here.stdout)
 
 
 def test_steps_that_were_not_recorded_fit_nothing(run: Run, steps: str) -> None:

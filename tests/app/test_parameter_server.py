@@ -156,6 +156,7 @@ def test_the_request_is_repeated_with_its_defaults(posted: Json) -> None:
         "dropped_steps": 8,
         "seed": 0,
         "synchronous": False,
+        "fit": False,
         "spread": None,
         "explain": True,
     }
@@ -414,10 +415,12 @@ def test_a_large_body_is_checked_by_its_job(service: Service) -> None:
 
 
 def test_what_is_missing(service: Service) -> None:
-    assert faults(service.post({}, PATH)) == {
-        ("/batch_size", "missing_field"),
+    assert faults(service.post({}, PATH)) == {("/batch_size", "missing_field")}
+    assert faults(service.post({"batch_size": 8}, PATH)) == {
+        ("/steps", "missing_field"),
         ("/bandwidths_gbps", "missing_field"),
     }
+    assert ("/fit", "out_of_range") in faults(service.post({"batch_size": 8, "fit": True}, PATH))
 
 
 def test_too_much_work_says_what_to_lower() -> None:

@@ -84,14 +84,7 @@ def parameter_server(
     simulated_steps: Annotated[int | None, option("ParameterServerRequest.simulated_steps")] = None,
     dropped_steps: Annotated[int | None, option("ParameterServerRequest.dropped_steps")] = None,
     seed: Annotated[int | None, option("ParameterServerRequest.seed")] = None,
-    fit: Annotated[
-        bool,
-        typer.Option(
-            "--fit",
-            help="Fit bandwidth, parsing and window to the recorded times of transfers, but for "
-            "what other flags say, and say how well recorded ends are met.",
-        ),
-    ] = False,
+    fit: Annotated[bool, option("ParameterServerRequest.fit", "--fit")] = False,
     no_explain: Annotated[
         bool, typer.Option("--no-explain", help="Do not say what limits each row: much quicker.")
     ] = False,
@@ -166,6 +159,7 @@ def parameter_server(
         parse_us=parse_us,
         order=order,
         synchronous=synchronous or None,
+        fit=fit or None,
         spread=spread,
         simulated_steps=simulated_steps,
         dropped_steps=dropped_steps,
@@ -182,9 +176,8 @@ def parameter_server(
         text, at_rank = flags.parameters(parameters), flags.rank(rank)
         source = GraphSource(name, raw, {}, step=step, parameters=text, rank=at_rank)
         graph, request, notes = read_steps(source, fields)
-        request, fitted = with_fit(request, fields) if fit else (request, [])
         with _blaming_views():  # before the work is done
-            views.place_of(request, at_workers, at_bandwidth_gbps)
+            views.place_of(with_fit(request)[0], at_workers, at_bandwidth_gbps)
             shown = is_shown and views.simulated_again(
                 graph,
                 request,
@@ -205,7 +198,7 @@ def parameter_server(
         else:
             with interruptible(), counting("rows") as progress:
                 answer = run(graph, request, progress)
-    answer = answer.model_copy(update={"notes": [*fitted, *notes, *answer.notes]})
+    answer = answer.model_copy(update={"notes": [*notes, *answer.notes]})
     if csv is not None:
         csv.write_text(views.table(answer), encoding="utf-8", newline="")
     if plot is not None:

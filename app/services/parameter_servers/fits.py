@@ -1,29 +1,20 @@
 """A request whose links and receivers are fitted to its own recorded steps."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 
 from app.errors import InvalidRequest, within
-from app.schemas.parameter_servers import ParameterServerRequest
+from app.schemas.parameter_servers import FITTED_FIELDS, ParameterServerRequest
 from solver.errors import InvalidSteps
 from solver.parameter_server.fit import TransferFit, fit_transfers
 
 
-def with_fit(
-    request: ParameterServerRequest, given: Collection[str]
-) -> tuple[ParameterServerRequest, list[str]]:
+def with_fit(request: ParameterServerRequest) -> tuple[ParameterServerRequest, list[str]]:
     """Fill in the bandwidth, the parsing and the window that recorded transfers show.
-
-    Parameters
-    ----------
-    request
-        With recorded steps.
-    given
-        Fields that stay as they are.
 
     Returns
     -------
     ParameterServerRequest
-        The same with the others fitted.
+        Where it asks for a fit, the same with what it does not say itself; else as it is.
     list of str
         What was fitted, and how far the recorded transfers end from where they then should.
 
@@ -32,6 +23,9 @@ def with_fit(
     InvalidRequest
         When no transfer has its times.
     """
+    if not request.fit:
+        return request, []
+    given = set(FITTED_FIELDS) & request.model_fields_set
     try:
         fit = fit_transfers([step.recorded() for step in request.steps or ()])
     except InvalidSteps as error:
@@ -44,7 +38,7 @@ def with_fit(
     }
     if fit.win_bytes is not None:
         fields["win_bytes"] = fit.win_bytes
-    if {"win_bytes", "flow_control"} & set(given):
+    if {"win_bytes", "flow_control"} & given:
         del fields["flow_control"]
         fields.pop("win_bytes", None)
     kept = {field: value for field, value in fields.items() if field not in given}

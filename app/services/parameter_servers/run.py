@@ -11,6 +11,7 @@ from app.schemas.parameter_servers import (
     ParameterServerRequestOut,
 )
 from app.schemas.problem import graph_sha256
+from app.services.parameter_servers.fits import with_fit
 from app.services.parameter_servers.steps import (
     of_steps,
     prepared_of,
@@ -60,9 +61,11 @@ def run(
     Raises
     ------
     InvalidRequest
-        When the graph is no step through parameter servers, or the work is too much.
+        When the graph is no step through parameter servers, the work is too much, or no recorded
+        transfer can be fitted to.
     """
     began = time.perf_counter()
+    request, fitted = with_fit(request)
     steps = steps_of(graph, request)
     if faults := work_faults(prepared_of(steps, request), request):
         raise InvalidRequest(faults)
@@ -76,7 +79,12 @@ def run(
         profiled_steps=len(steps),
         rows=list(predicted.rows),
         knees=list(predicted.knees),
-        notes=[*predicted.notes, *([] if graph is None else _of_graph(request)), *_FORMULAS],
+        notes=[
+            *fitted,
+            *predicted.notes,
+            *_of_graph(graph, request),
+            *_FORMULAS,
+        ],
         evidence=stated_evidence(graph, "the speeds of links and servers"),
         warnings=[] if graph is None else units_of(graph),
         request=ParameterServerRequestOut.of(
@@ -91,8 +99,10 @@ def run(
     )
 
 
-def _of_graph(request: ParameterServerRequest) -> list[str]:
+def _of_graph(graph: Graph | None, request: ParameterServerRequest) -> list[str]:
     """Say what a step made of a graph does not know."""
+    if graph is None:
+        return []
     free = (
         []
         if request.update_us_per_byte

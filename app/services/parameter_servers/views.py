@@ -12,6 +12,7 @@ from app.schemas.parameter_servers import (
     ParameterServerRequestOut,
 )
 from app.services.drawing import BOUND, COLOURS, MARKERS, drawn, frame, line, ring, scale
+from app.services.parameter_servers.fits import with_fit
 from app.services.parameter_servers.steps import prepared_of, services_of, steps_of
 from solver.codes import FaultCode
 from solver.errors import Fault
@@ -168,6 +169,7 @@ def simulated_again(
     InvalidRequest
         When there is no such row or step, or they take too many services.
     """
+    request, _ = with_fit(request)
     count, bandwidth = place_of(request, workers, bandwidth_gbps)
     end = from_step + steps
     if end > request.simulated_steps:
