@@ -6,7 +6,7 @@ import logging
 import os
 import sys
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 from anyio import CapacityLimiter, to_thread
@@ -134,6 +134,8 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
         await to_thread.run_sync(children.close)
     await to_thread.run_sync(pool.stop, GRACE_S)
     await to_thread.run_sync(tracing.stop, app.state.spans)
+    with suppress(StorageUnavailable):
+        await to_thread.run_sync(app.state.usage.close)
     store.close()
 
 
@@ -222,9 +224,10 @@ def create_app(settings: Settings | None = None, bound: str | None = None) -> Fa
     app.state.solves = CapacityLimiter(at_once)
     app.state.bodies = CapacityLimiter(MAX_BIG_BODIES)
     app.state.spills = CapacityLimiter(at_once)
-    app.state.answers = Children(app.state.settings, at_once)
-    app.state.writers = Children(app.state.settings, at_once)
-    app.state.readers = Children(app.state.settings, at_once, "app.calls.process:serve_promptly")
+    usage = app.state.usage
+    app.state.answers = Children(found, at_once, usage)
+    app.state.writers = Children(found, at_once, usage)
+    app.state.readers = Children(found, at_once, usage, "app.calls.process:serve_promptly")
     app.state.checks = CapacityLimiter(_CHECKS)
     install(app)
     _include(app)

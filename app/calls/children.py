@@ -15,10 +15,11 @@ from app.calls.messages import Call, CallResult
 from app.calls.turns import OwnerTurns
 from app.children.process import GONE_S, Child, bury, fork, kill, reason
 from app.children.processor_time import processor_s
-from app.errors import NoTurn, TimeLimit, WorkerDied, WorkersUnavailable
+from app.errors import NoTurn, StorageUnavailable, TimeLimit, WorkerDied, WorkersUnavailable
 from app.limits import MAX_TURN_S
 from app.operations.callers import NOBODY
 from app.operations.settings import Settings
+from app.storage.quotas import StoredUsage
 
 _LOG = logging.getLogger("interlace.calls")
 
@@ -39,14 +40,20 @@ class Children:
     at_once
         So many are at work, and one more of an owner that has none; other calls wait, without a
         thread, and owners take turns (:mod:`app.calls.turns`).
+    usage
+        Counts the time of each owner's calls, and refuses an owner who has used up his.
     serve
         What each does, by reference.
     """
 
     def __init__(
-        self, settings: Settings, at_once: int, serve: str = "app.calls.process:serve"
+        self,
+        settings: Settings,
+        at_once: int,
+        usage: StoredUsage,
+        serve: str = "app.calls.process:serve",
     ) -> None:
-        self._serve = serve
+        self._serve, self._usage = serve, usage
         self._settings, self._limit_s = settings, settings.answer_limit_s
         self._turns = OwnerTurns(at_once)
         self._threads = CapacityLimiter(4 * at_once)
@@ -61,6 +68,8 @@ class Children:
 
         Raises
         ------
+        QuotaUsedUp
+            When the caller has had his processor time of today.
         NoTurn
             When other calls took all turns for too long.
         TimeLimit
@@ -72,6 +81,8 @@ class Children:
         """
         caller = call.caller or NOBODY
         owner = caller.owner
+        if caller.quotas.solving_s is not None:
+            await self._threaded(self._usage.check_solving, caller)
         try:
             with fail_after(MAX_TURN_S):
                 await self._turns.acquire(owner, caller.quotas.weight)
@@ -83,6 +94,15 @@ class Children:
             return await self._worked(call, file, spent)
         finally:
             self._turns.release(owner, spent.seconds)
+            if call.caller is not None and self._usage.called(owner, spent.seconds):
+                with CancelScope(shield=True):
+                    await self._threaded(self._write_down, owner)
+
+    def _write_down(self, owner: str) -> None:
+        try:
+            self._usage.write_down(owner)
+        except StorageUnavailable as error:
+            _LOG.warning("The time of calls was not counted: %s", error)
 
     async def _worked(self, call: Call, file: IO[bytes] | None, spent: "_Spent") -> Any:
         child = await self._child()

@@ -1,7 +1,7 @@
 """How much an owner uses, and whether that is as much as it may.
 
 Jobs that wait are counted as each new one is kept. The rest is looked at before: results count some
-seconds after they were stored, and what is at work counts when it ends.
+seconds after they were stored, and what is at work, jobs and calls, counts when it ends.
 """
 
 from datetime import UTC, datetime, timedelta
@@ -18,13 +18,16 @@ from app.storage.tables import CostModelRow, GraphRow, JobRow, UsageRow
 
 #: What an owner has stored is added up anew after so long [s], and for so many owners.
 _STORED_S, _OWNERS = 10.0, 10_000
+#: The time of an owner's calls is written down when it is so much [s].
+_WRITTEN_S = 1.0
 
 
 class StoredUsage:
-    """What owners have stored, as one server has seen it last; for any thread."""
+    """What owners have stored, and what their calls took, as one server knows; for any thread."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
+        self._called_s: dict[str, float] = {}  # of calls, not yet written down
         self._stored: TTLCache[str, int] = TTLCache(_OWNERS, _STORED_S)
         self._lock = Lock()
 
@@ -35,14 +38,39 @@ class StoredUsage:
         """
         if caller is None:
             return
-        quotas = caller.quotas
-        if quotas.solving_s is not None:
-            with self._store.reading() as connection:
-                used = solved_s(connection, caller.owner)
-            if used >= quotas.solving_s:
-                raise _used_up("seconds of solving a day", quotas.solving_s, used, _to_midnight())
-        if quotas.stored_bytes is not None:
-            self._check_stored(caller.owner, quotas.stored_bytes, coming)
+        self.check_solving(caller)
+        if caller.quotas.stored_bytes is not None:
+            self._check_stored(caller.owner, caller.quotas.stored_bytes, coming)
+
+    def check_solving(self, caller: Caller) -> None:
+        """Raise QuotaUsedUp when nothing more of a caller is to be worked on today."""
+        most = caller.quotas.solving_s
+        if most is None:
+            return
+        with self._store.reading() as connection:
+            used = solved_s(connection, caller.owner)
+        with self._lock:
+            used += self._called_s.get(caller.owner, 0.0)
+        if used >= most:
+            raise _used_up("seconds of solving a day", most, used, _to_midnight())
+
+    def called(self, owner: str, seconds: float) -> bool:
+        """Count the processor time of a call [s]; say whether it is enough to be written down."""
+        with self._lock:
+            self._called_s[owner] = self._called_s.get(owner, 0.0) + seconds
+            return self._called_s[owner] >= _WRITTEN_S
+
+    def write_down(self, owner: str) -> None:
+        """Add what the calls of an owner have taken to its day."""
+        with self._lock:
+            seconds = self._called_s.pop(owner, 0.0)
+        if seconds:
+            add_solving(self._store, owner, seconds)
+
+    def close(self) -> None:
+        """Write down what is not yet."""
+        for owner in list(self._called_s):
+            self.write_down(owner)
 
     def _check_stored(self, owner: str, most: int, coming: int | None) -> None:
         more = coming or 1  # something, at least
@@ -73,7 +101,7 @@ def check_queue(connection: Connection, caller: Caller | None) -> None:
 
 
 def add_solving(store: Store, owner: str, seconds: float) -> None:
-    """Add time that a job was worked on to its owner's day [s]."""
+    """Add time that a job or a call was worked on to its owner's day [s]."""
     with store.changing() as connection:
         day = {"owner": owner, "day": _today(), "solving_s": seconds}
         dialect = import_module(f"sqlalchemy.dialects.{connection.dialect.name}")  # that in use
@@ -83,7 +111,7 @@ def add_solving(store: Store, owner: str, seconds: float) -> None:
 
 
 def solved_s(connection: Connection, owner: str) -> float:
-    """Return how long jobs of an owner were worked on today [s]."""
+    """Return how long jobs and calls of an owner were worked on today [s]."""
     which = (UsageRow.owner == owner, UsageRow.day == _today())
     return connection.scalar(select(UsageRow.solving_s).where(*which)) or 0.0
 

@@ -84,6 +84,31 @@ def test_seconds_of_solving_a_day(server: Keyed) -> None:
         assert client.get(first.headers["location"]).status_code == 200
 
 
+def test_calls_count_as_jobs_do(server: Keyed) -> None:
+    graph = two_layers()["graph"]
+    asked = {"graph": graph, "workers": 4, "bandwidths_gbps": [10], "worker_counts": [4, 8]}
+    with server.of("quincy", solving_s=0.001) as client:
+        first = client.post("/v1/predictions/scaling", json=asked)
+        assert first.status_code != 429, first.text
+        until(lambda: client.post("/v1/predictions/scaling", json=asked).status_code == 429)
+        refused = client.post("/v1/plans", json=two_layers())
+        assert refused.json()["code"] == "quota_used_up"
+        assert client.get("/v1/plans").status_code == 200, "it may look"
+
+
+def test_the_time_of_calls_is_written_down_by_the_second(server: Keyed) -> None:
+    usage = quotas.StoredUsage(server.store)
+    assert [usage.called("rachel", 0.6) for _ in range(2)] == [False, True]
+    ruth = Caller("rachel", None, frozenset(), quotas=Quotas(solving_s=1.1))
+    with pytest.raises(QuotaUsedUp, match=r"at most 1\.1, now 1\.2"):
+        usage.check_solving(ruth)
+    usage.write_down("rachel")
+    assert solved(server.store, "rachel") == 1.2
+    usage.called("rachel", 0.25)
+    usage.close()
+    assert solved(server.store, "rachel") == 1.45
+
+
 def test_a_job_that_is_deleted_counts(server: Keyed) -> None:
     with server.of("rupert") as client:
         place = client.post("/v1/plans", json=search(), params={"wait": 0}).headers["location"]
