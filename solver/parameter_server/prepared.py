@@ -110,10 +110,10 @@ def are_alike(steps: Sequence[ServerStep]) -> bool:
 
 def steps_of_row(prepared: Sequence[ServerStep], options: ThroughputOptions) -> int:
     """Count the steps that a worker of a row does, those that explain it included."""
-    if not options.explain:
-        return options.steps
     few = fewer(RunOptions(options.steps, options.dropped))
-    return options.steps + (1 + len(kinds_to_try(prepared))) * few.steps
+    runs = 1 + len(kinds_to_try(prepared)) if options.explain else 0
+    runs += is_staggered(prepared, options)  # once more in step
+    return options.steps + runs * few.steps
 
 
 def fewer(options: RunOptions) -> RunOptions:

@@ -1,7 +1,7 @@
 """The throughput of many workers, predicted from profiled steps of one."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from solver.codes import FaultCode
 from solver.errors import Fault, InvalidOptions, InvalidSteps
@@ -70,8 +70,9 @@ def predict(
 
     Notes
     -----
-    A row simulates ``steps`` steps of W workers, up to twice as many again to explain it, and those
-    of one worker once a bandwidth; memory for a step of each worker and the ends of all.
+    A row simulates ``steps`` steps of W workers, up to twice as many again to explain it, a fifth
+    as many of workers that begin in step, and those of one worker once a bandwidth; memory for a
+    step of each worker and the ends of all.
 
     References
     ----------
@@ -91,6 +92,10 @@ def predict(
         for workers in options.workers:
             run = alone.run if workers == 1 else run_of(prepared, options, bandwidth, workers)
             rows.append(_row(prepared, options, alone, run))
+            if workers > 1 and is_staggered(prepared, options):
+                beside = _in_step(prepared, options, alone.links, workers)
+                rows[-1], note = _with_both(rows[-1], beside)
+                notes += note
             if options.dropped and not run.start:
                 notes.append(_undropped(rows[-1]))
             if drifts(run):
@@ -160,6 +165,35 @@ def _row(
         simple_bound(workers, batch_size * 1e6 / alone.phases.step, alone.ceiling),
         run.events,
     )
+
+
+def _in_step(
+    prepared: Sequence[ServerStep], options: ThroughputOptions, links: ServerLinks, workers: int
+) -> tuple[float, float]:
+    """Run workers that begin together; return the interval of their throughput [examples/s]."""
+    few = fewer(run_options(prepared, options, links.bandwidth_gbps, workers))
+    run = run_steps(prepared, workers, links, replace(few, stagger_us=0.0))
+    rate, low, high = examples_per_s(pace_of(run), options.batch_size)
+    return low or rate, high or rate
+
+
+def _with_both(row: ThroughputRow, beside: tuple[float, float]) -> tuple[ThroughputRow, list[str]]:
+    """Widen a row's interval by that of workers in step; say so where the two are apart."""
+    low, high = row.low_examples_per_s, row.high_examples_per_s
+    if low is None or high is None:
+        return row, []
+    wide = replace(
+        row, low_examples_per_s=min(low, beside[0]), high_examples_per_s=max(high, beside[1])
+    )
+    if beside[0] <= high and low <= beside[1]:
+        return wide, []
+    note = (
+        f"With {workers_text(row.workers)} at {row.bandwidth_gbps:g} Gbit/s workers that begin "
+        f"together train {beside[0]:.4g} to {beside[1]:.4g} examples/s, those that begin one after "
+        f"the other {low:.4g} to {high:.4g}: which of them a run falls into is not known, and the "
+        "interval holds both."
+    )
+    return wide, [note]
 
 
 def _utilisation(run: StepsRun) -> tuple[ResourceUse, ...]:

@@ -187,7 +187,7 @@ def test_the_same_question_is_the_same_answer(posted: Json) -> None:
 
 
 def test_it_is_followed_and_cancelled_and_keeps_no_plan_waiting(service: Service) -> None:
-    long = by_hand(workers=[100, 200], simulated_steps=10_000, dropped_steps=100)
+    long = by_hand(workers=[100, 200], simulated_steps=8_000, dropped_steps=100)
     begun = service.client.post(PATH, json=long, params={"wait": 0})
     assert begun.status_code == 202
     place = begun.headers["location"]
@@ -428,11 +428,11 @@ def test_too_much_work_says_what_to_lower() -> None:
     (fault,) = refused(body)
     assert fault.detail == (
         "2 rows of 1,500 workers a bandwidth, 100,000 steps of 14 services each, take about "
-        "4,621,008,000 services with their what-ifs; at most 100,000,000 are simulated. Lower "
+        "5,041,176,000 services with their what-ifs; at most 100,000,000 are simulated. Lower "
         "simulated_steps or the counts of workers, ask for fewer rows, or set explain to false."
     )
     (fault,) = refused(body | {"explain": False})
-    assert "2,100,000,000 services; at most" in fault.detail
+    assert "2,520,168,000 services; at most" in fault.detail
     assert fault.detail.endswith("ask for fewer rows.")
 
 

@@ -181,6 +181,23 @@ def test_of_two_that_are_as_long_neither_limits() -> None:
     assert limit is None
 
 
+def test_the_interval_holds_workers_in_step() -> None:
+    """Two that pull, compute and push 100 us each: 2 steps in 500 us together, in 300 in turns."""
+    step = transferred(compute=100.0, update=0.0)
+    wanted = options(2, steps=400, dropped=10, spread=1e-6, explain=False)
+    found = predict([step], wanted)
+    (row,) = found.rows
+    assert row.examples_per_s == pytest.approx(10 * 2e6 / 300, rel=1e-3)
+    assert row.low_examples_per_s == pytest.approx(10 * 2e6 / 500, rel=1e-3)
+    assert row.high_examples_per_s == pytest.approx(10 * 2e6 / 300, rel=1e-3)
+    (note,) = [note for note in found.notes if "which of them a run falls into" in note]
+    assert note.startswith("With 2 workers at 0.008 Gbit/s workers that begin together train 4e+04")
+    alike = predict([step], replace(wanted, spread=0.0)).rows[0]  # in step for ever, and said
+    assert alike.examples_per_s == pytest.approx(10 * 2e6 / 500)
+    slower = predict([transferred(down=1, up=1)], replace(wanted, spread=0.05))
+    assert not [note for note in slower.notes if "which of them" in note]
+
+
 def test_a_gain_inside_the_interval_limits_nothing() -> None:
     """The server's 2 % drown in steps of 50 or 150 us; the worker's do not."""
     ops = [StepOp("c", WORKER, 100.0), StepOp("s", SERVER, 4.0, None, ("c",))]
