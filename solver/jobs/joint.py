@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
+from math import ceil
 
 from solver.jobs.bounds import mean_bound, worst_bound
 from solver.jobs.mix import JobTerms, Mix, objective
@@ -16,8 +17,15 @@ _STEPS = {2: 32, 3: 12}
 _FEW = 3
 #: A plan has to be better by so much, relative, to be more than what asks for less.
 _BETTER = 1e-6
-#: Runs that a check of the best plans is as long as, of those that find them.
-_LONGER = 3
+#: The most iterations of a run that waits for jobs to meet again.
+_MOST_ITERATIONS = 100
+#: So many of the best plans are checked, of few jobs and of many, by runs so many times as long as
+#: those that find them.
+_CHECKED, _CHECKED_OF_MANY = 24, 4
+_LONGER, _LONGER_OF_MANY = 10, 3
+#: In the check of few jobs all but the first also begin so much later, in iterations; where that is
+#: worse by more than the second figure it counts: such a plan stands on exact times.
+_NUDGE, _NUDGED = 0.001, 0.001
 #: Drifts of a job that are tried, as shares of its iteration.
 _DRIFTS = (0.005, 0.01, 0.02, 0.05, 0.1)
 #: The most by which the objective may get worse for a drift to be tolerated, relative.
@@ -85,16 +93,18 @@ def plan_mix(
 
     Begins with the rules; of two and three jobs, all orders of priorities and shifts on a grid are
     tried, free and held at a common period; from the best, one job after another gets another
-    shift, class, period or profile while that is better. The best few and the rules then run three
-    times as long, and the best of these is the plan: it is none of the rules' only where it beats
-    them all.
+    shift, class, period or profile while that is better. The best few and the rules then run
+    several times as long, of few jobs also with beginnings a thousandth later, where the worse
+    counts. The best of these is the plan: it is none of the rules' only where it beats them all.
 
     Parameters
     ----------
     mix
         The jobs.
     iterations
-        Of each job in a run, where no pattern repeats before.
+        Of each job in a run, where no pattern repeats before; more, up to
+        :data:`_MOST_ITERATIONS`, where jobs whose times nearly go together take longer to meet
+        again: a shift that looks well until then may not later.
     most_simulations
         The effort.
     worst
@@ -104,6 +114,7 @@ def plan_mix(
     -----
     O(simulations x a run).
     """
+    iterations = max(iterations, _until_met(mix))
     search = _TermsSearch(mix, iterations, most_simulations, worst=worst)
     rules = {name: rule(mix) for name, rule in RULES.items()}
     for terms in rules.values():
@@ -113,9 +124,11 @@ def plan_mix(
             search.score(terms)
         for terms in search.best(3):
             search.improve(terms)
-    longer = iterations * _LONGER
-    found = [_ruled(mix, name, terms, longer) for name, terms in rules.items()]
-    others = [_ruled(mix, "joint", terms, longer) for terms in search.best(4)]
+    has_few = len(mix.jobs) <= _FEW
+    longer = iterations * (_LONGER if has_few else _LONGER_OF_MANY)
+    most = _CHECKED if has_few else _CHECKED_OF_MANY
+    found = [_checked(mix, name, terms, longer, worst=worst) for name, terms in rules.items()]
+    others = [_checked(mix, "joint", terms, longer, worst=worst) for terms in search.best(most)]
     best = min([*found, *others], key=lambda each: (*_key(each, worst=worst), _asked(each.terms)))
     for rule in found:  # what asks for less, if it is as good
         if _key(rule, worst=worst)[0] <= _key(best, worst=worst)[0]:
@@ -128,8 +141,20 @@ def plan_mix(
         mean_bound(mix),
         worst_bound(mix),
         _tolerated(mix, joint, iterations, worst=worst),
-        search.simulations + len(found) + len(others),
+        search.simulations + (2 if 1 < len(mix.jobs) <= _FEW else 1) * (len(found) + len(others)),
     )
+
+
+def _until_met(mix: Mix) -> int:
+    """Count the iterations in which the slowest pair of jobs slips by one of the shorter."""
+    most = 0
+    for i, one in enumerate(mix.jobs):
+        for other in mix.jobs[:i]:
+            ratio = max(one.alone_us, other.alone_us) / min(one.alone_us, other.alone_us)
+            slip = abs(ratio - round(ratio))
+            if slip > 1 / _MOST_ITERATIONS:
+                most = max(most, ceil(1 / slip))
+    return most
 
 
 def rule_mix(mix: Mix, rule: str, terms: Sequence[JobTerms], iterations: int = 20) -> RuledMix:
@@ -143,6 +168,24 @@ def _ruled(mix: Mix, rule: str, terms: _Terms, iterations: int) -> RuledMix:
     weights = [job.weight for job in mix.jobs]
     mean = objective(slow, weights, worst=False)
     return RuledMix(rule, terms, run, slow, mean, max(slow))
+
+
+def _checked(mix: Mix, rule: str, terms: _Terms, iterations: int, *, worst: bool) -> RuledMix:
+    """Run terms as they are and nudged; the latter count where they are worse."""
+    plain = _ruled(mix, rule, terms, iterations)
+    if not 1 < len(mix.jobs) <= _FEW:
+        return plain
+    nudged = _ruled(mix, rule, _nudged(mix, terms), iterations)
+    if _key(nudged, worst=worst)[0] <= _key(plain, worst=worst)[0] * (1 + _NUDGED):
+        return plain
+    return replace(nudged, terms=terms)
+
+
+def _nudged(mix: Mix, terms: _Terms) -> _Terms:
+    """Return terms of which all jobs but the first begin a little later."""
+    late = [own.offset_us + _NUDGE * job.alone_us for own, job in zip(terms, mix.jobs, strict=True)]
+    moved = (replace(own, offset_us=us) for own, us in zip(terms[1:], late[1:], strict=True))
+    return (terms[0], *moved)
 
 
 def _key(ruled: RuledMix, *, worst: bool) -> tuple[float, float]:

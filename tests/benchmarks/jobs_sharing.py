@@ -13,7 +13,7 @@ from fractions import Fraction
 from itertools import product
 
 from solver.jobs.estimate import estimated_slowdowns
-from solver.jobs.joint import plan_mix
+from solver.jobs.joint import plan_mix, rule_mix
 from solver.jobs.mix import Mix, MixedJob, fair_terms
 from solver.jobs.profile import Phase, profile_of_phases
 from solver.jobs.simulate import simulate_mix, slowdowns_of
@@ -24,6 +24,9 @@ PlainPhases = list[tuple[int, int]]
 _UNIT = 0.008
 #: Points of the grid of shifts, of two jobs and of three.
 _GRID = {2: 24, 3: 8}
+#: Iterations of each shift, and of the best few and the plan: jobs whose times do not go together
+#: meet again and again, so that a shift that looks well for 30 iterations may not for 300.
+_SHORT, _LONG, _FEW = 20, 100, 10
 
 
 def drawn_mix(seed: int) -> tuple[list[PlainPhases], int]:
@@ -60,17 +63,21 @@ def mix_of(jobs: Sequence[PlainPhases], capacity: int) -> Mix:
     )
 
 
-def best_on_grid(jobs: Sequence[PlainPhases], capacity: int, steps: int, iterations: int) -> float:
+def best_on_grid(jobs: Sequence[PlainPhases], capacity: int, steps: int) -> float:
     """Return the least mean slow-down of all shifts on a grid, jobs running freely and fairly."""
     alone = [sum(c + Fraction(b, capacity) for c, b in job) for job in jobs]
-    best = None
+    tried = []
     for turn in product(range(steps), repeat=len(jobs) - 1):
         shifts = [Fraction(0)]
         shifts += [Fraction(at, steps) * own for at, own in zip(turn, alone[1:], strict=True)]
-        found = mean_slowdown(jobs, capacity, shifts, iterations)
-        best = found if best is None else min(best, found)
-    assert best is not None, "one shift at least"
-    return float(best)
+        tried.append((mean_slowdown(jobs, capacity, shifts, _SHORT), shifts))
+    tried.sort()
+    found = []
+    for _, shifts in tried[:_FEW]:  # a shift that lasts a thousandth of an iteration off, too
+        late = [shift + own / 1000 for shift, own in zip(shifts[1:], alone[1:], strict=True)]
+        both = (shifts, [shifts[0], *late])
+        found.append(max(mean_slowdown(jobs, capacity, each, _LONG) for each in both))
+    return min(found)
 
 
 def mean_slowdown(
@@ -137,12 +144,13 @@ def _plans(count: int, first: int) -> None:
         jobs, capacity = drawn_mix(seed)
         mix = mix_of(jobs, capacity)
         plan = plan_mix(mix)
-        exact = best_on_grid(jobs, capacity, _GRID[len(jobs)], 10)
-        over.append(plan.joint.mean / exact - 1)
+        exact = best_on_grid(jobs, capacity, _GRID[len(jobs)])
+        joint = rule_mix(mix, "joint", plan.joint.terms, 3 * _LONG).mean
+        over.append(joint / exact - 1)
         gains.append(plan.rules[0].mean / plan.joint.mean)
         worse += any(plan.joint.mean > rule.mean + 1e-9 for rule in plan.rules)
         if over[-1] > 0.01:
-            print(f"seed {seed}: joint {plan.joint.mean:.4f}, grid {exact:.4f}")
+            print(f"seed {seed}: joint {joint:.4f}, grid {exact:.4f}")
     within = sum(each <= 0.01 for each in over)
     print(f"{within} of {count} within 1 % of the best shift; largest {max(over):+.2%}")
     print(f"{worse} worse than a rule; fair / joint: {sum(gains) / len(gains):.3f} in the mean")

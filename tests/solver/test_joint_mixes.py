@@ -30,7 +30,7 @@ def test_plans_are_within_a_hundredth_of_the_best_shift_and_never_worse_than_a_r
     jobs, capacity = drawn_mix(seed)
     mix = mix_of(jobs, capacity)
     plan = plan_mix(mix, 12)
-    exact = best_on_grid(jobs, capacity, 8, 12)
+    exact = best_on_grid(jobs, capacity, 8)
     assert plan.joint.mean <= 1.01 * exact
     assert all(plan.joint.mean <= rule.mean + 1e-9 for rule in plan.rules)
     if plan.joint.run.pattern_us is not None:
@@ -142,4 +142,4 @@ def test_same_mix_same_plan() -> None:
 def test_the_grid_search_by_hand() -> None:
     # halves: the best shift on a grid of eight is the half
     jobs = [[(100, 10_000)], [(100, 10_000)]]
-    assert best_on_grid(jobs, 100, 8, 6) == 1
+    assert best_on_grid(jobs, 100, 8) == pytest.approx(1, rel=3e-3)  # it is nudged, too
