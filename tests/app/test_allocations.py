@@ -103,6 +103,17 @@ def test_shapes_are_mapped_by_their_groups() -> None:
             {"topology": {"slurm": "SwitchName=s Nodes=a[1-9]"}},
             ["/topology/node_gbps", "/topology/level_gbps/node"],
         ),
+        # racks that nothing joins, each with too few nodes
+        (
+            {
+                "topology": {
+                    "slurm": "SwitchName=s Nodes=a[1-4]\nSwitchName=t Nodes=b[1-4]",
+                    "node_gbps": 3600,
+                    "level_gbps": {"node": 400},
+                }
+            },
+            ["/topology"],
+        ),
         ({"topology": {}}, ["/topology"]),
         ({"topology": {"slurm": "SwitchName=s Nodes=a["}}, ["/topology/slurm/lines/1"]),
         ({"job": {"nodes": 2}}, ["/job"]),
