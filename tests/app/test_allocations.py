@@ -126,8 +126,26 @@ def test_shapes_are_mapped_by_their_groups() -> None:
         ({"candidates": [["gpu01", "gpu99", "gpu01"]]}, ["/candidates/0/1", "/candidates/0/2"]),
         ({"candidates": [["gpu01"]]}, ["/candidates/0"]),
         (
-            {"running": [{"name": "a", "on": ["gpu01"], **TWO}] * 2},
+            {"running": [{"name": "a", "on": ["gpu01"], "gpus_per_node": 4, **TWO}] * 2},
             ["/running/1/name"],
+        ),
+        # 12 GPUs of a node that has 8; a free node whose GPUs another job keeps
+        (
+            {
+                "running": [
+                    {"name": "a", "on": ["gpu01"], "gpus_per_node": 4, **TWO},
+                    {"name": "b", "on": ["gpu01"], "gpus_per_node": 8, **TWO},
+                ]
+            },
+            ["/running/1/on"],
+        ),
+        (
+            {
+                "job": {"nodes": 1, **TWO},
+                "free": ["gpu01"],
+                "running": [{"name": "a", "on": ["gpu01"], "gpus_per_node": 1, **TWO}],
+            },
+            ["/free"],
         ),
     ],
 )
@@ -200,6 +218,11 @@ def test_jobs_and_topologies_of_the_command_that_are_none(tmp_path: Path, run: R
     assert "LEVEL=NUMBER" in run("allocate", str(CONF), "--level-gbps", "leaf").stderr
     assert "brackets" in run("allocate", str(CONF), "vgg16", "--free", "gpu[1").stderr
     assert "JSON list" in run("allocate", str(CONF), "--running", str(CONF)).stderr
+    # a scheduler that has no free node, or no set, does not mean all nodes
+    assert "names no node" in run("allocate", str(CONF), "vgg16", "--free", "").stderr
+    none = tmp_path / "sets.txt"
+    none.write_text("\n")
+    assert "no node set" in run("allocate", str(CONF), "--candidates", str(none)).stderr
 
 
 def test_a_service_answers_as_python_does(service: Service) -> None:
