@@ -32,6 +32,7 @@ from solver.clusters.wiring import Wiring, wiring_of
 from solver.clusters.workloads import Workload
 from solver.codes import FaultCode
 from solver.errors import Fault
+from solver.jobs.estimate import ESTIMATE_ERROR
 from solver.units import IntArray
 
 
@@ -93,6 +94,8 @@ def _answer(
         sets=len(found.ranked),
         left_out=unranked if len(sets) == len(request.candidates) else [],
         lower_bound_us=found.lower_bound_us,
+        trust_below=ESTIMATE_ERROR if any(map(_is_estimated, found.ranked)) else None,
+        undecided=found.undecided,
         rules=[
             RuleRow(
                 name=name,
@@ -105,6 +108,10 @@ def _answer(
         notes=_notes(request),
         version=VERSION,
     )
+
+
+def _is_estimated(ranked: RankedAllocation) -> bool:
+    return bool(ranked.shared) and not ranked.is_simulated
 
 
 def _row(

@@ -66,10 +66,26 @@ def test_a_job_that_runs_is_stepped_around() -> None:
     estimated = interlace.allocate(request(running=running, candidates=sets, simulated=0))
     assert [row.candidate for row in estimated.best] == [1, 0]
     assert estimated.best[1].evidence == "estimated"
+    assert (answer.trust_below, answer.undecided) == (None, 0)
+    assert estimated.trust_below == 0.15
     for objective in ("worst", "weighted", "money"):
         found = interlace.allocate(request(running=running, candidates=sets, objective=objective))
         assert found.best[0].candidate == 1
         assert found.best[0].objective <= found.best[1].objective
+
+
+def test_sets_that_estimates_do_not_tell_apart_are_counted() -> None:
+    """Both sets share the uplinks: until both are simulated the second may be better."""
+    on = [f"gpu{i:02}" for i in (1, 2, 3, 17, 18, 19)]
+    running = [{"name": "llm", "on": on, "compute_us": 60_000, "gradient_bytes": 4_000_000_000}]
+    sets = [[f"gpu{i + k:02}" for i in (9, 10, 25, 26)] for k in (0, 2)]
+    fields = {"running": running, "candidates": sets, "job": {"nodes": 4, **TWO}}
+    found = {n: interlace.allocate(request() | fields | {"simulated": n}) for n in (0, 1, 2)}
+    assert [found[n].undecided for n in (0, 1, 2)] == [1, 1, 0]
+    assert [found[n].trust_below for n in (0, 1, 2)] == [0.15, 0.15, None]
+    for objective in ("worst", "weighted", "money"):
+        asked = request() | fields | {"simulated": 0, "objective": objective}
+        assert interlace.allocate(asked).undecided == 1
 
 
 def test_hundreds_of_sets_in_one_request() -> None:
