@@ -20,6 +20,7 @@ printf '%s\\n' "$0 $*" >>"$LOG"
 case "${0##*/} $*" in
   'sinfo -h -N -t idle -o %N') printf '%s\\n' gpu01 gpu02 gpu02 gpu19 gpu35 gpu36 ;;
   'squeue -h -t running -o %i|%N|%k') cat "$JOBS" ;;
+  'scontrol show hostnames gpu[50-52]') printf '%s\\n' gpu50 gpu51 gpu52 ;;
   'scontrol show hostnames gpu[03-04,20]') printf '%s\\n' gpu03 gpu04 gpu20 ;;
   sbatch*) echo 'Submitted batch job 7' ;;
   *) exit 9 ;;
@@ -28,13 +29,13 @@ esac
 pytestmark = pytest.mark.live
 
 
-def submitted(folder: Path, url: str, nodes: int) -> tuple[str, str, Path]:
+def submitted(folder: Path, url: str, nodes: int, comment: str = "(null)") -> tuple[str, str, Path]:
     """Submit a job; return what sbatch was given, what was said, and the host file."""
     for name in ("sinfo", "squeue", "scontrol", "sbatch"):
         (folder / name).write_text(SLURM)
         (folder / name).chmod(0o755)
     jobs = folder / "jobs"
-    jobs.write_text(f"5|gpu[03-04,20]|interlace:{json.dumps(TWO)}\n6|gpu[50-52]|(null)\n")
+    jobs.write_text(f"5|gpu[03-04,20]|interlace:{json.dumps(TWO)}\n6|gpu[50-52]|{comment}\n")
     topology = {
         "slurm_file": str(CONF),
         "node_gbps": 3600,
@@ -48,6 +49,7 @@ def submitted(folder: Path, url: str, nodes: int) -> tuple[str, str, Path]:
             *(sys.executable, "-W", "error", str(PROGRAM), "--service", url),
             *("--topology", str(folder / "topology.json"), "--job", str(folder / "job.json")),
             *("--hostfile", str(folder / "hosts"), "--tasks-per-node", "2"),
+            *("--wait", "3600"),
             *("--", "--time=5", "train.sh"),
         ],
         env={
@@ -87,3 +89,13 @@ def test_without_an_answer_the_job_is_submitted_as_it_is(service: Service, tmp_p
     given, said, hosts = submitted(tmp_path, "http://127.0.0.1:9", 2)
     assert given == "--time=5 train.sh"
     assert "submitted without nodes" in said
+
+
+def test_a_comment_that_is_no_job_keeps_no_other_job_from_an_answer(
+    service: Service, tmp_path: Path
+) -> None:
+    url = str(service.client.base_url).rstrip("/")
+    given, said, hosts = submitted(tmp_path, url, 2, 'interlace:{"compute_us":-1}')
+    assert "--nodelist=gpu" in given
+    assert "/running/1" in said
+    assert hosts.exists()
