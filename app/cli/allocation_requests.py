@@ -68,7 +68,10 @@ def list_of(path: Path | None, flag: str) -> list[Any] | None:
     if flag != "--candidates":
         raise typer.BadParameter(f"{path} is no JSON list", param_hint=flag)
     lines = content.decode("utf-8", "replace").splitlines()
-    return [named_hosts(line.strip(), flag) for line in lines if line.strip()]
+    sets = [named_hosts(line.strip(), flag) for line in lines if line.strip()]
+    if not sets:
+        raise typer.BadParameter(f"{path} names no node set", param_hint=flag)
+    return sets
 
 
 def named_hosts(text: str, flag: str) -> list[str]:
@@ -77,9 +80,12 @@ def named_hosts(text: str, flag: str) -> list[str]:
     from solver.errors import InterlaceError
 
     try:
-        return list(hosts(text))
+        found = list(hosts(text))
     except InterlaceError as error:
         raise typer.BadParameter(str(error), param_hint=flag) from None
+    if not found:  # of a scheduler that has none: not the same as all
+        raise typer.BadParameter("names no node", param_hint=flag)
+    return found
 
 
 def by_level(text: str | None, flag: str) -> dict[str, float]:

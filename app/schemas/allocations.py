@@ -230,6 +230,21 @@ class AllocationAnswer(AnswerModel):
     lower_bound_us: Annotated[
         float, Field(description="No mapping onto the free nodes is faster alone [us].")
     ]
+    trust_below: Annotated[
+        float | None,
+        Field(
+            description="How far nine of ten estimated slow-downs are from simulated ones at most, "
+            "relative: sets whose slow-downs differ by less are not told apart by estimates; null "
+            "where no set is estimated."
+        ),
+    ]
+    undecided: Annotated[
+        int,
+        Field(
+            description="Estimated sets that may be better than the first, if each slow-down is "
+            "`trust_below` less: `simulated` of so many more would tell."
+        ),
+    ]
     rules: Annotated[list[RuleRow], Field(description="Rules of today on the free nodes, alone.")]
     moves: Annotated[int, Field(description="Mappings that were tried.")]
     notes: Annotated[list[str], Field(description="What was assumed.")]

@@ -32,6 +32,7 @@ from solver.clusters.wiring import Wiring, wiring_of
 from solver.clusters.workloads import Workload
 from solver.codes import FaultCode
 from solver.errors import Fault
+from solver.jobs.estimate import ESTIMATE_ERROR
 from solver.units import IntArray
 
 
@@ -55,13 +56,14 @@ def answer_of(request: AllocationRequest) -> AllocationAnswer:
         if (placed := _placed(body, wiring, f"/running/{i}", faults)) is not None
     ]
     _refuse_twice(request, faults)
+    taken = _taken(running, wiring, faults)
     free = _free(request, wiring, faults)
     sets = [
         _positions(names, wiring, f"/candidates/{i}", faults)
         for i, names in enumerate(request.candidates)
     ]
     if job is not None:
-        _refuse_small(request, job, wiring, free, sets, faults)
+        _refuse_small(job, wiring, taken, free, sets, faults)
     if faults or job is None:
         raise InvalidRequest(faults)
     options = AllocationOptions(
@@ -92,6 +94,8 @@ def _answer(
         sets=len(found.ranked),
         left_out=unranked if len(sets) == len(request.candidates) else [],
         lower_bound_us=found.lower_bound_us,
+        trust_below=ESTIMATE_ERROR if any(map(_is_estimated, found.ranked)) else None,
+        undecided=found.undecided,
         rules=[
             RuleRow(
                 name=name,
@@ -104,6 +108,10 @@ def _answer(
         notes=_notes(request),
         version=VERSION,
     )
+
+
+def _is_estimated(ranked: RankedAllocation) -> bool:
+    return bool(ranked.shared) and not ranked.is_simulated
 
 
 def _row(
@@ -201,15 +209,31 @@ def _array(positions: list[int]) -> IntArray:
     return np.array(positions, dtype=np.int64)
 
 
+def _taken(running: list[PlacedJob], wiring: Wiring, faults: list[Fault]) -> dict[int, int]:
+    """Return the GPUs of each node that jobs keep, or refuse more than it has."""
+    taken: dict[int, int] = {}
+    for i, placed in enumerate(running):
+        for at in placed.mapping.nodes:
+            taken[at] = taken.get(at, 0) + placed.job.slot_gpus
+            node = wiring.topology.nodes[at]
+            if node.gpus < taken[at]:
+                detail = (
+                    f"Jobs up to {placed.name!r} take {taken[at]} GPUs of {node.name!r}, which has "
+                    f"{node.gpus}: give gpus_per_node of each job, or gpus of the topology."
+                )
+                faults.append(Fault(f"/running/{i}/on", FaultCode.OUT_OF_RANGE, detail))
+    return taken
+
+
 def _refuse_small(
-    request: AllocationRequest,
     job: Workload,
     wiring: Wiring,
+    taken: dict[int, int],
     free: IntArray,
     sets: list[IntArray],
     faults: list[Fault],
 ) -> None:
-    """Refuse node sets with fewer nodes than the job needs, or fewer GPUs a node."""
+    """Refuse node sets with fewer nodes than the job needs, or fewer free GPUs a node."""
     given = [(f"/candidates/{i}", f"candidate {i}", nodes) for i, nodes in enumerate(sets)]
     for place, what, nodes in given or [("/free", "the cluster", free)]:
         if len(nodes) < job.slots and not faults:
@@ -217,9 +241,12 @@ def _refuse_small(
             faults.append(Fault(place, FaultCode.OUT_OF_RANGE, detail))
         for at in nodes.tolist():
             node = wiring.topology.nodes[at]
-            if node.gpus < job.slot_gpus:
+            busy = taken.get(at, 0)
+            if node.gpus - busy < job.slot_gpus:
+                kept = f", of which jobs that run keep {busy}" if busy else ""
                 detail = (
-                    f"The job needs {job.slot_gpus} GPUs a node; {node.name!r} has {node.gpus}."
+                    f"The job needs {job.slot_gpus} GPUs a node; {node.name!r} has "
+                    f"{node.gpus}{kept}."
                 )
                 faults.append(Fault(place, FaultCode.OUT_OF_RANGE, detail))
                 break

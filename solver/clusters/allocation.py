@@ -12,7 +12,7 @@ from solver.clusters.mapping import MOVES, FoundMapping, Mapping, MappingJudge, 
 from solver.clusters.rules import RULES
 from solver.clusters.wiring import Wiring
 from solver.clusters.workloads import Workload
-from solver.jobs.estimate import estimated_slowdowns
+from solver.jobs.estimate import ESTIMATE_ERROR, estimated_slowdowns
 from solver.jobs.mix import fair_terms
 from solver.jobs.simulate import simulate_mix, slowdowns_of
 from solver.units import IntArray
@@ -88,6 +88,9 @@ class RankedAllocation:
         Links that the new job shares with others, and these others' names.
     is_simulated
         Whether the slow-downs are simulated; else they are estimated.
+    least
+        The objective if each slow-down were :data:`ESTIMATE_ERROR` less that is estimated beside
+        the new job; the objective itself where none is.
     """
 
     candidate: int | None
@@ -97,6 +100,7 @@ class RankedAllocation:
     jobs: tuple[JobSlowdown, ...]
     shared: tuple[tuple[str, tuple[str, ...]], ...]
     is_simulated: bool
+    least: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +123,12 @@ class Allocations:
     lower_bound_us: float
     rivals: tuple[tuple[str, Mapping], ...]
     moves: int
+
+    @property
+    def undecided(self) -> int:
+        """Sets by estimate that may be better than the best, as far as estimates are off."""
+        best = self.ranked[0].objective
+        return sum(each.least < best for each in self.ranked[1:])
 
 
 @dataclass
@@ -231,7 +241,10 @@ class _Ranking:
         self.wiring, self.job, self.running, self.options = wiring, job, running, options
         self.profiles = Profiles(wiring.topology)
         self.links = {placed.name: frozenset(links_of(wiring, placed)) for placed in running}
-        self.before = self._slowdowns(running, is_simulated=False)
+        self.before = {
+            is_simulated: self._slowdowns(running, is_simulated=is_simulated)
+            for is_simulated in ((False, True) if options.simulated else (False,))
+        }
 
     def of(self, sets: Iterable[tuple[int | None, Mapping]]) -> list[RankedAllocation]:
         """Return the sets from the best."""
@@ -246,8 +259,6 @@ class _Ranking:
         first = self.options.simulated
         best = [
             self._row(each.candidate, each.mapping, fastest, is_simulated=True)
-            if each.shared
-            else each
             for each in ranked[:first]
         ]
         return sorted(best, key=_order) + ranked[first:]
@@ -259,21 +270,28 @@ class _Ranking:
         new = PlacedJob("", self.job, mapping, options.weight, options.price_per_gpu_hour)
         links = frozenset(links_of(self.wiring, new)) if self.running else frozenset()
         near = self._near(links)
-        factors = dict(self.before)
+        factors = dict(self.before[is_simulated])
         if near:
             factors |= self._slowdowns((new, *near), is_simulated=is_simulated)
-        rows = []
+        off = 1.0 if is_simulated else 1 + ESTIMATE_ERROR
+        doubted = {placed.name for placed in (new, *near)} if near else set[str]()
+        rows, less = [], []
         for placed in (new, *self.running):
             alone, factor = placed.mapping.time_us, factors.get(placed.name, 1.0)
             base = fastest if placed is new else alone
             rows.append(JobSlowdown(placed.name, alone, alone * factor, alone * factor / base))
+            if placed.name in doubted:
+                factor = max(1.0, factor / off)
+            less.append(alone * factor / base)
         shared = tuple(
             (link, others)
             for link in sorted(links)
             if (others := tuple(p.name for p in near if link in self.links[p.name]))
         )
-        value = self._objective(rows, (new, *self.running))
-        return RankedAllocation(at, (), mapping, value, tuple(rows), shared, is_simulated)
+        jobs = (new, *self.running)
+        value = self._objective([row.slowdown for row in rows], jobs)
+        least = self._objective(less, jobs)
+        return RankedAllocation(at, (), mapping, value, tuple(rows), shared, is_simulated, least)
 
     def _near(self, links: frozenset[str]) -> tuple[PlacedJob, ...]:
         """Return the running jobs that share these links, or links with such jobs."""
@@ -302,8 +320,7 @@ class _Ranking:
             placed.name: max(1.0, factor) for placed, factor in zip(jobs, found, strict=True)
         }
 
-    def _objective(self, rows: list[JobSlowdown], jobs: tuple[PlacedJob, ...]) -> float:
-        slow = [row.slowdown for row in rows]
+    def _objective(self, slow: list[float], jobs: tuple[PlacedJob, ...]) -> float:
         if self.options.objective == "worst":
             return max(slow)
         if self.options.objective == "money":

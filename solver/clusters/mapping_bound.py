@@ -29,11 +29,18 @@ def least_step_us(wiring: Wiring, job: Workload, free: IntArray) -> float:
     free
         Positions of the nodes that it may be put on.
 
+    Returns
+    -------
+    float
+        Infinite where no links join as many of the nodes as a sort of groups connects.
+
     Notes
     -----
     O(groups (flows + nodes log nodes) heights).
     """
     most = [_most_gbps(wiring, group, job.slots, free) for group in job.groups]
+    if 0.0 in most:
+        return float("inf")
     return job.least_us(wiring.topology, most)
 
 

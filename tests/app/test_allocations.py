@@ -66,10 +66,26 @@ def test_a_job_that_runs_is_stepped_around() -> None:
     estimated = interlace.allocate(request(running=running, candidates=sets, simulated=0))
     assert [row.candidate for row in estimated.best] == [1, 0]
     assert estimated.best[1].evidence == "estimated"
+    assert (answer.trust_below, answer.undecided) == (None, 0)
+    assert estimated.trust_below == 0.15
     for objective in ("worst", "weighted", "money"):
         found = interlace.allocate(request(running=running, candidates=sets, objective=objective))
         assert found.best[0].candidate == 1
         assert found.best[0].objective <= found.best[1].objective
+
+
+def test_sets_that_estimates_do_not_tell_apart_are_counted() -> None:
+    """Both sets share the uplinks: until both are simulated the second may be better."""
+    on = [f"gpu{i:02}" for i in (1, 2, 3, 17, 18, 19)]
+    running = [{"name": "llm", "on": on, "compute_us": 60_000, "gradient_bytes": 4_000_000_000}]
+    sets = [[f"gpu{i + k:02}" for i in (9, 10, 25, 26)] for k in (0, 2)]
+    fields = {"running": running, "candidates": sets, "job": {"nodes": 4, **TWO}}
+    found = {n: interlace.allocate(request() | fields | {"simulated": n}) for n in (0, 1, 2)}
+    assert [found[n].undecided for n in (0, 1, 2)] == [1, 1, 0]
+    assert [found[n].trust_below for n in (0, 1, 2)] == [0.15, 0.15, None]
+    for objective in ("worst", "weighted", "money"):
+        asked = request() | fields | {"simulated": 0, "objective": objective}
+        assert interlace.allocate(asked).undecided == 1
 
 
 def test_hundreds_of_sets_in_one_request() -> None:
@@ -103,6 +119,17 @@ def test_shapes_are_mapped_by_their_groups() -> None:
             {"topology": {"slurm": "SwitchName=s Nodes=a[1-9]"}},
             ["/topology/node_gbps", "/topology/level_gbps/node"],
         ),
+        # racks that nothing joins, each with too few nodes
+        (
+            {
+                "topology": {
+                    "slurm": "SwitchName=s Nodes=a[1-4]\nSwitchName=t Nodes=b[1-4]",
+                    "node_gbps": 3600,
+                    "level_gbps": {"node": 400},
+                }
+            },
+            ["/topology"],
+        ),
         ({"topology": {}}, ["/topology"]),
         ({"topology": {"slurm": "SwitchName=s Nodes=a["}}, ["/topology/slurm/lines/1"]),
         ({"job": {"nodes": 2}}, ["/job"]),
@@ -115,8 +142,26 @@ def test_shapes_are_mapped_by_their_groups() -> None:
         ({"candidates": [["gpu01", "gpu99", "gpu01"]]}, ["/candidates/0/1", "/candidates/0/2"]),
         ({"candidates": [["gpu01"]]}, ["/candidates/0"]),
         (
-            {"running": [{"name": "a", "on": ["gpu01"], **TWO}] * 2},
+            {"running": [{"name": "a", "on": ["gpu01"], "gpus_per_node": 4, **TWO}] * 2},
             ["/running/1/name"],
+        ),
+        # 12 GPUs of a node that has 8; a free node whose GPUs another job keeps
+        (
+            {
+                "running": [
+                    {"name": "a", "on": ["gpu01"], "gpus_per_node": 4, **TWO},
+                    {"name": "b", "on": ["gpu01"], "gpus_per_node": 8, **TWO},
+                ]
+            },
+            ["/running/1/on"],
+        ),
+        (
+            {
+                "job": {"nodes": 1, **TWO},
+                "free": ["gpu01"],
+                "running": [{"name": "a", "on": ["gpu01"], "gpus_per_node": 1, **TWO}],
+            },
+            ["/free"],
         ),
     ],
 )
@@ -189,6 +234,11 @@ def test_jobs_and_topologies_of_the_command_that_are_none(tmp_path: Path, run: R
     assert "LEVEL=NUMBER" in run("allocate", str(CONF), "--level-gbps", "leaf").stderr
     assert "brackets" in run("allocate", str(CONF), "vgg16", "--free", "gpu[1").stderr
     assert "JSON list" in run("allocate", str(CONF), "--running", str(CONF)).stderr
+    # a scheduler that has no free node, or no set, does not mean all nodes
+    assert "names no node" in run("allocate", str(CONF), "vgg16", "--free", "").stderr
+    none = tmp_path / "sets.txt"
+    none.write_text("\n")
+    assert "no node set" in run("allocate", str(CONF), "--candidates", str(none)).stderr
 
 
 def test_a_service_answers_as_python_does(service: Service) -> None:

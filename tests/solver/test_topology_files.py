@@ -153,8 +153,11 @@ def test_hypernodes() -> None:
     inner = [
         {"type": "HyperNode", "selector": {"exactMatch": {"name": name}}} for name in ("s0", "s1")
     ]
-    nodes = [{"kind": "Node", "metadata": {"name": name}} for name in ("a1", "b1", "b2")]
+    nodes: list[dict[str, Any]] = [
+        {"kind": "Node", "metadata": {"name": name}} for name in ("a1", "b1", "b2")
+    ]
+    nodes[1]["status"] = {"allocatable": {"nvidia.com/gpu": "4"}}
     document = {"items": [*nodes, hyper("s0", exact), hyper("s1", regex), hyper("s2", *inner)]}
     topology = topology_of_document(document)
-    assert [node.name for node in topology.nodes] == ["a1", "b1", "b2"]
+    assert [(node.name, node.gpus) for node in topology.nodes] == [("a1", 8), ("b1", 4), ("b2", 8)]
     assert topology.path("a1", "b2") == ("a1>s0", "s0>s2", "s1>s2", "b2>s1")

@@ -23,11 +23,19 @@ def render(answer: AllocationAnswer) -> str:
             )
         ],
         [table(heads, rows)],
-        [best.why],
+        [best.why, *_undecided(answer)],
         [table(["job", "alone ms", "beside ms", "slow-down"], _jobs(best))] if has_others else [],
         ["Rules of today, alone:", table(["rule", "step ms", "nodes"], _rules(answer))],
         answer.notes,
     )
+
+
+def _undecided(answer: AllocationAnswer) -> Iterator[str]:
+    if answer.undecided and answer.trust_below:
+        yield (
+            f"{answer.undecided:,} sets by estimate may be better: of ten estimated slow-downs one "
+            f"is off by more than {answer.trust_below:.0%}. More --simulated would tell."
+        )
 
 
 def _cells(place: int, row: AllocationRow) -> Iterator[str]:

@@ -1,8 +1,10 @@
 """Volcano's HyperNodes: sets of nodes, and of other sets, by tier."""
 
 import re
+from dataclasses import replace
 from typing import Any
 
+from solver.clusters.readers.kubernetes import GPU
 from solver.clusters.readers.slurm_conf import ASSUMED_GPUS
 from solver.clusters.readers.switches import SwitchBelow, topology_of_switches
 from solver.clusters.topology import Topology
@@ -27,7 +29,7 @@ def read(document: Any, gpus: int | None = None) -> Topology:
     document
         The list.
     gpus
-        GPUs of each node; None for 8.
+        GPUs of a node that does not count ``nvidia.com/gpu``; None for 8.
 
     Raises
     ------
@@ -51,7 +53,16 @@ def read(document: Any, gpus: int | None = None) -> Topology:
                 meant = [name for name in names if re.search(pattern, name)]
             (below if member.get("type") == "HyperNode" else nodes).extend(meant)
         switches.append(SwitchBelow(_name(item), tuple(below), tuple(nodes), f"/items/{i}"))
-    return topology_of_switches(switches, gpus or ASSUMED_GPUS)
+    found = topology_of_switches(switches, gpus or ASSUMED_GPUS)
+    counted = {
+        _name(item): int(count)
+        for item in items
+        if item.get("kind") == "Node"
+        and (count := ((item.get("status") or {}).get("allocatable") or {}).get(GPU))
+        and int(count) > 0
+    }
+    own = (replace(node, gpus=counted.get(node.name, node.gpus)) for node in found.nodes)
+    return replace(found, nodes=tuple(own))
 
 
 def _name(item: dict[str, Any]) -> str:
