@@ -47,12 +47,6 @@ def has_order(ops: Sequence[Op], free: Sequence[str], buffers: Sequence[object])
     return bool(free or buffers) or any(not op.cut for op in ops)
 
 
-def not_of_programs(what: str) -> Fault:
-    """Say that there is none of a program."""
-    detail = f"{what} is not written of a program; its answer has program, buckets and memory."
-    return Fault("/program", FaultCode.NOT_SUPPORTED, detail)
-
-
 def order_faults(body: GraphBody, ops: Sequence[Op], request: RequestModel) -> list[Fault]:
     """List what does not go together: a graph that is a program, and what is asked of it."""
     faults = list(_stream_faults(body))

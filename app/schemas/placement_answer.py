@@ -6,7 +6,8 @@ from pydantic import Field
 
 from app.schemas.base import AnswerModel, OneOf, is_unknown
 from app.schemas.machines import MachineBody
-from app.schemas.placements import JobBody, KeyBody, PricesBody, RacksBody
+from app.schemas.placements import JobBody, KeyBody, RacksBody
+from app.schemas.rack_prices import PricesBody
 from solver.costs import PLACEMENTS
 from solver.evidence.evidence import Evidence
 from solver.placements.chunk_sizes import ChunkCurve

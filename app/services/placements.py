@@ -17,8 +17,9 @@ from app.schemas.placement_answer import (
     RackChoice,
     RacksOut,
 )
-from app.schemas.placements import PlacementsRequest, PricesBody
+from app.schemas.placements import PlacementsRequest
 from app.schemas.problem import graph_sha256
+from app.schemas.rack_prices import PricesBody
 from app.services.graphs import lightened
 from app.services.machine_texts import machine_notes, machine_text, money_text, systems_text
 from app.services.placement_texts import (

@@ -4,7 +4,7 @@ from typing import Any
 
 from pydantic import BaseModel, Field, ValidationError
 
-from app.services.program_problems import Asked, program_problem
+from app.services.program_problems import CheckedProgram, program_problem
 from solver.codes import FaultCode
 from solver.errors import Fault, InvalidPlan
 from solver.exports.explicit_plan import Export
@@ -36,7 +36,7 @@ class _Answer(BaseModel):
     memory: _Memory = Field(default_factory=_Memory)
 
 
-def exported_program(problem: Asked, answer: Any, form: str) -> Export:
+def exported_program(problem: CheckedProgram, answer: Any, form: str) -> Export:
     """Write a program in a format of :data:`solver.exports.programs.PROGRAM_EXPORTS`.
 
     Parameters
@@ -56,7 +56,7 @@ def exported_program(problem: Asked, answer: Any, form: str) -> Export:
     return PROGRAM_EXPORTS[form](*program_of(problem, answer))
 
 
-def program_of(problem: Asked, answer: Any) -> tuple[ProgramProblem, Program]:
+def program_of(problem: CheckedProgram, answer: Any) -> tuple[ProgramProblem, Program]:
     """Read the program of an answer, and what it was planned for.
 
     Raises

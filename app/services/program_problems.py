@@ -20,10 +20,10 @@ _WHOLE = 2
 
 
 #: What a program is made of, and simulated with.
-Asked = CheckedRequest[PlanRequest] | CheckedRequest[SimulationRequest]
+CheckedProgram = CheckedRequest[PlanRequest] | CheckedRequest[SimulationRequest]
 
 
-def program_problem(problem: Asked, limit: int | None) -> ProgramProblem:
+def program_problem(problem: CheckedProgram, limit: int | None) -> ProgramProblem:
     """Return what is to be planned or simulated with so much memory [bytes]."""
     request = problem.request
     return problem_on(problem.graph, request.cluster, request.options, limit)

@@ -3,11 +3,13 @@
 from typing import Any
 
 from app.services.program_exports import program_of
-from app.services.program_problems import Asked
+from app.services.program_problems import CheckedProgram
 from solver.exports.programs.chrome import trace_of
 
 
-def program_timeline(problem: Asked, answer: Any, beside: str | None = None) -> dict[str, Any]:
+def program_timeline(
+    problem: CheckedProgram, answer: Any, beside: str | None = None
+) -> dict[str, Any]:
     """Draw a program as a Chrome trace, with its memory, beside that of a rule of today.
 
     None stands for the compiler's.

@@ -146,8 +146,8 @@ def _planned(
         launches = _decide(without_slowdowns(graph), chain, costs, options, search)
         launches = incumbent.best_of(launches)
     if is_repeated and chosen is None:
-        again = replace(search, allowance=allowance)
-        launches = _decide_again(graph, network, options, again, incumbent, launches)
+        next_search = replace(search, allowance=allowance)
+        launches = _decide_again(graph, network, options, next_search, incumbent, launches)
     cut = watchdog.cut
     is_thinned = options.fusion == "joint" and chosen is None
     tolerance = options.launch_tolerance if is_thinned else 0.0
@@ -269,14 +269,14 @@ def _decide_again(
         def report(found: Sequence[Launch], value: float, other: Chain = other) -> None:
             incumbent.offer_searched(renumbered(found, other, chain), value)
 
-        again = replace(
+        next_search = replace(
             search,
             bound=lower_bound(ran, other, costs).value,
             plans=tuple(renumbered(each, chain, other) for each in (launches, *search.plans)),
             report=report,
             allowance=search.allowance.part(1 / (_ROUNDS - done)),
         )
-        found = _decide(ran, other, costs, options, again)
+        found = _decide(ran, other, costs, options, next_search)
         launches = incumbent.best_of(renumbered(found, other, chain))
     return launches
 

@@ -48,11 +48,11 @@ def first_of_simulation(
 
 def _strip(path: Sequence[PathStep] | None) -> Iterator[Line]:
     spans = [(_what(step), step.end_us - step.start_us) for step in path or ()]
-    together = [
+    pieces = [
         (what, sum(us for _, us in some)) for what, some in groupby(spans, lambda span: span[0])
     ]
-    if sum(us for _, us in together) > 0:
-        yield Strip("critical path", tuple(together), _DRAWN)
+    if sum(us for _, us in pieces) > 0:
+        yield Strip("critical path", tuple(pieces), _DRAWN)
 
 
 def _what(step: PathStep) -> str:

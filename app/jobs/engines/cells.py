@@ -129,9 +129,9 @@ class Cells:
                 if word == DIED:
                     found = deaths.add(place, found, len(values))  # noqa: PLW2901
                     if found is None:
-                        again = sent(place, next(attempts))
-                        futures[again] = place
-                        ended.add(again)  # type: ignore[no-untyped-call]
+                        retried = sent(place, next(attempts))
+                        futures[retried] = place
+                        ended.add(retried)  # type: ignore[no-untyped-call]
                         continue
                 values[place] = value_of(found) if word == OUTCOME else found
                 keep(place, values[place])

@@ -80,15 +80,15 @@ def run(
     """
     began, request = time.perf_counter(), problem.request
     changed = what_if(problem.graph, request.changes, "changes")
-    asked = _asked(problem if changed is None else replace(problem, graph=changed))
+    swept = _swept_problem(problem if changed is None else replace(problem, graph=changed))
 
-    done, lost = kept_cells(kept, len(asked.points)), dict[int, LostItem]()
-    left = [place for place in range(len(asked.points)) if place not in done]
+    done, lost = kept_cells(kept, len(swept.points)), dict[int, LostItem]()
+    left = [place for place in range(len(swept.points)) if place not in done]
     before = len(done)
 
     def answer(cut: str = "") -> SweepAnswer:
         runtime_s = time.perf_counter() - began
-        return _answer(problem, asked, done.copy(), lost.copy(), runtime_s, cut)
+        return _answer(problem, swept, done.copy(), lost.copy(), runtime_s, cut)
 
     def keep(at: int, cell: Cell | LostItem) -> None:
         if isinstance(cell, LostItem):
@@ -100,13 +100,13 @@ def run(
 
     def tell(some: int, _: int) -> None:
         if progress:
-            progress(before + some, len(asked.points))
-        _check_time(request, before + some, len(asked.points), time.perf_counter() - began)
+            progress(before + some, len(swept.points))
+        _check_time(request, before + some, len(swept.points), time.perf_counter() - began)
 
     short_s = SHORT_S if len(problem.graph.ops) <= _SMALL else 0
-    points = [asked.points[place] for place in left]
+    points = [swept.points[place] for place in left]
     try:
-        each(asked.work, points, tell, keep=keep, short_s=short_s)
+        each(swept.work, points, tell, keep=keep, short_s=short_s)
     except TimeLimit as error:
         if not done:
             raise
@@ -126,7 +126,7 @@ def _check_time(request: SweepRequest, done: int, many: int, seconds: float) -> 
         )
 
 
-class _Asked(NamedTuple):
+class _SweptProblem(NamedTuple):
     """What is swept: the graph, the policies, the points, and what computes the cell of one."""
 
     graph: Graph
@@ -140,13 +140,13 @@ class _Asked(NamedTuple):
         return [label_of(choice) for choice in self.choices]
 
 
-def _asked(problem: CheckedRequest[SweepRequest]) -> _Asked:
+def _swept_problem(problem: CheckedRequest[SweepRequest]) -> _SweptProblem:
     request = problem.request
     if is_program(problem.graph, request):
         if faults := program_sweep_faults(problem.graph, request):
             raise InvalidRequest(faults)
         points, work = request.limited_points(), program_work(problem)
-        return _Asked(problem.graph, request.program_choices(), points, work)
+        return _SweptProblem(problem.graph, request.program_choices(), points, work)
     graph = _prepared(problem)
     if faults := sweep_faults(graph, request):
         raise InvalidRequest(faults)
@@ -160,19 +160,19 @@ def _asked(problem: CheckedRequest[SweepRequest]) -> _Asked:
         "believed": request.belief(),
     }
     cell = partial(_cell, graph, request.cluster, bare, how)
-    return _Asked(graph, choices, request.points(), cell)
+    return _SweptProblem(graph, choices, request.points(), cell)
 
 
 def _answer(
     problem: CheckedRequest[SweepRequest],
-    asked: _Asked,
+    swept: _SweptProblem,
     done: Mapping[int, Cell],
     lost: Mapping[int, LostItem],
     runtime_s: float,
     why: str,
 ) -> SweepAnswer:
     """Answer with all cells, or with those that are done: then no knee is known, and ``why``."""
-    request, labels, many = problem.request, asked.labels, len(asked.points)
+    request, labels, many = problem.request, swept.labels, len(swept.points)
     places = sorted(done)
     cells: Sequence[Cell] = [done[place] for place in places]
     is_whole = len(cells) == many
@@ -190,7 +190,7 @@ def _answer(
     answered = [_cell_answer(cell, labels) for cell in cells]
     rows = dict(zip(places, answered, strict=True))
     for place, item in lost.items():
-        rows[place] = lost_cell(asked.points[place], str(item), answered[0])
+        rows[place] = lost_cell(swept.points[place], str(item), answered[0])
     shown = [rows[place] for place in sorted(rows)]
     cut = f"Cut short: {len(rows):,} of {many:,} cells are done, and no knee is known."
     is_moved = len(request.points()) > 1 or not programs
@@ -203,7 +203,7 @@ def _answer(
             *(f"With ops changed: {change.said()}." for change in request.changes),
             *_summary(answered, labels, found),
             *memory_summary(programs, labels, found),
-            *(scaling_notes(asked.graph, request.cluster, speed=True) if is_moved else ()),
+            *(scaling_notes(swept.graph, request.cluster, speed=True) if is_moved else ()),
         ],
         axes=SweepAxes(
             workers=sorted({cell.workers for cell in shown}),
@@ -213,7 +213,7 @@ def _answer(
         ),
         policies=[
             SweepPolicy.of(choice, label=label, barrier=choice.barrier or request.barrier)
-            for label, choice in zip(labels, asked.choices, strict=True)
+            for label, choice in zip(labels, swept.choices, strict=True)
         ],
         cells=shown,
         inputs_held=held_inputs(request.options) if programs else None,

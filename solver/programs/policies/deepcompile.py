@@ -73,10 +73,10 @@ def deepcompile(
         if lane_of(graph, i) != lane_of(graph, open_[0]) or not is_fusable(problem, [*open_, i]):
             return False
         apart = max(launch_time(problem, open_), launch_time(problem, [i]))
-        together = [*open_, i]
+        fused = [*open_, i]
         return (
-            longer * apart > launch_time(problem, together)
-            and sum(graph.ops[k].bytes or 0 for k in together) < fuse_bytes
+            longer * apart > launch_time(problem, fused)
+            and sum(graph.ops[k].bytes or 0 for k in fused) < fuse_bytes
         )
 
     for at in range(len(order) - 1, -1, -1):

@@ -214,16 +214,16 @@ class ProgramSearch:
     def _list(self) -> None:
         """Make lists: windows, from the start and the end, of single collectives and of buckets."""
         draft = ProgramDraft(self.flat)
-        lister = ListScheduler(draft)
+        scheduler = ListScheduler(draft)
         for window in _WINDOWS:
-            _by_tail(lister)
-            lister.make(window)
+            _by_tail(scheduler)
+            scheduler.make(window)
             self.start_at(draft)
             for _ in range(_TURNS):
-                _by_end(lister)
-                lister.make(window, backwards=True)
-                _by_start(lister)
-                lister.make(window)
+                _by_end(scheduler)
+                scheduler.make(window, backwards=True)
+                _by_start(scheduler)
+                scheduler.make(window)
                 self.start_at(draft)
 
     def _anneal(
@@ -286,9 +286,9 @@ def _order_of(program: Program) -> list[int]:
     return order
 
 
-def _by_tail(lister: ListScheduler) -> None:
+def _by_tail(scheduler: ListScheduler) -> None:
     """Urge what has the longest path behind it."""
-    draft = lister.draft
+    draft = scheduler.draft
     flat = draft.flat
     graph = flat.problem.graph
     tail = [0.0] * flat.ops
@@ -299,20 +299,20 @@ def _by_tail(lister: ListScheduler) -> None:
     for i in range(flat.ops):
         c = flat.number[i]
         item = i if c < 0 else flat.ops + draft.home[c]
-        lister.urgency[item] = -tail[i]
-        lister.rank[item] = i
+        scheduler.urgency[item] = -tail[i]
+        scheduler.rank[item] = i
 
 
-def _by_end(lister: ListScheduler) -> None:
+def _by_end(scheduler: ListScheduler) -> None:
     """Urge, from the end, what ended last."""
-    for item in range(len(lister.urgency)):
-        lister.urgency[item] = -lister.draft.end[item]
+    for item in range(len(scheduler.urgency)):
+        scheduler.urgency[item] = -scheduler.draft.end[item]
 
 
-def _by_start(lister: ListScheduler) -> None:
+def _by_start(scheduler: ListScheduler) -> None:
     """Urge what the list from the end started first: it ended last from there."""
-    draft = lister.draft
+    draft = scheduler.draft
     flat = draft.flat
-    for item in range(len(lister.urgency)):
+    for item in range(len(scheduler.urgency)):
         own = flat.duration[item] if item < flat.ops else draft.cost[item - flat.ops]
-        lister.urgency[item] = -(lister.at[item] + own)
+        scheduler.urgency[item] = -(scheduler.at[item] + own)

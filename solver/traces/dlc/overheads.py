@@ -78,14 +78,14 @@ def overheads_of(
     push comes.
     """
     updates = [updates_of(server) for server in servers]
-    telling = [u for s, u in zip(servers, updates, strict=True) if _workers_of(s) > 1]
-    negative = sum(int((u.update < 0).sum()) for u in telling)
-    count = sum(int((u.update != 0).sum()) for u in telling)
+    of_several_workers = [u for s, u in zip(servers, updates, strict=True) if _workers_of(s) > 1]
+    negative = sum(int((u.update < 0).sum()) for u in of_several_workers)
+    count = sum(int((u.update != 0).sum()) for u in of_several_workers)
     is_synchronous = 2 * negative <= count if count else None
     computed = [computation(*worker) for worker in workers]
     waited = [waiting(*worker) for worker in workers]
     searched = [answer_times(server, REQUEST, PARAMETER) for server in servers]
-    together = [Values(s.name, *_thrice(u)) for s, u in zip(servers, updates, strict=True)]
+    synchronized = [Values(s.name, *_thrice(u)) for s, u in zip(servers, updates, strict=True)]
     updated = [_updated(s, u) for s, u in zip(servers, updates, strict=True)]
     if is_synchronous is False:
         updated = [answer_times(server, PUSH, CONFIRMATION) for server in servers]
@@ -97,7 +97,7 @@ def overheads_of(
         synchronization=(
             Overhead(None, ASYNCHRONOUS)
             if is_synchronous is False
-            else _overhead(together, no_server or NOT_ANSWERED)
+            else _overhead(synchronized, no_server or NOT_ANSWERED)
         ),
         update=_overhead(updated, no_server or NOT_ANSWERED),
         wait=_overhead(waited, no_worker or NOT_WHOLE),
