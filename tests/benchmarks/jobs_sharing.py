@@ -65,7 +65,7 @@ def mix_of(jobs: Sequence[PlainPhases], capacity: int) -> Mix:
 
 def best_on_grid(jobs: Sequence[PlainPhases], capacity: int, steps: int) -> float:
     """Return the least mean slow-down of all shifts on a grid, jobs running freely and fairly."""
-    alone = [sum(c + Fraction(b, capacity) for c, b in job) for job in jobs]
+    alone = [Fraction(sum(c + Fraction(b, capacity) for c, b in job)) for job in jobs]
     tried = []
     for turn in product(range(steps), repeat=len(jobs) - 1):
         shifts = [Fraction(0)]

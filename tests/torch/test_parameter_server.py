@@ -400,7 +400,7 @@ def recorded(servers, workers, steps):
 
 def both_ends(nodes):
     """When each message left, and when it came."""
-    ends = {}
+    ends: dict[tuple[int, int, int, int, str], dict[bool, int]] = {}
     for node in nodes:
         columns = (node.stage, node.key, node.iteration, node.peer, node.time)
         for stage, key, iteration, peer, time in zip(*(c.tolist() for c in columns), strict=True):
