@@ -20,9 +20,9 @@ _BETTER = 1e-6
 #: The most iterations of a run that waits for jobs to meet again.
 _MOST_ITERATIONS = 100
 #: So many of the best plans are checked, of few jobs and of many, by runs so many times as long as
-#: those that find them.
+#: those that find them, of few jobs not above so many iterations.
 _CHECKED, _CHECKED_OF_MANY = 24, 4
-_LONGER, _LONGER_OF_MANY = 10, 3
+_LONGER, _LONGER_OF_MANY, _LONGEST = 10, 3, 300
 #: In the check of few jobs all but the first also begin so much later, in iterations; where that is
 #: worse by more than the second figure it counts: such a plan stands on exact times.
 _NUDGE, _NUDGED = 0.001, 0.001
@@ -125,7 +125,9 @@ def plan_mix(
         for terms in search.best(3):
             search.improve(terms)
     has_few = len(mix.jobs) <= _FEW
-    longer = iterations * (_LONGER if has_few else _LONGER_OF_MANY)
+    longer = iterations * _LONGER_OF_MANY
+    if has_few:
+        longer = max(longer, min(iterations * _LONGER, _LONGEST))
     most = _CHECKED if has_few else _CHECKED_OF_MANY
     found = [_checked(mix, name, terms, longer, worst=worst) for name, terms in rules.items()]
     others = [_checked(mix, "joint", terms, longer, worst=worst) for terms in search.best(most)]
