@@ -34,6 +34,7 @@ PAGES = (
     ("/sweeps/{job_id}", "sweep", "Sweep"),
     ("/imports/{job_id}", "import", "Import"),
     ("/graphs/{graph_id}", "graph", "Graph"),
+    ("/shapes", "shapes", "Shapes of a job"),
     ("/compare", "compare", "Compare"),
     ("/runs", "runs", "Runs"),
     ("/runs/{run_id}", "run", "Run"),
