@@ -60,6 +60,7 @@ TERMS: dict[str, str] = {
     "shape": "How many ways a job is split: tensor (tp), pipeline (pp), data, context, expert, "
     "with its micro-batch (mb) and how its steps are run.",
     "slow-down": "Mean time of a job's iteration beside other jobs over its time alone.",
+    "allocation": "The nodes of a job, in the order of its ranks.",
     "bubble": "Time of a step in which pipeline ranks wait for one another.",
     "MFU": "Model FLOP/s utilization: the model's operations of a step over what the GPUs could "
     "do in its time.",

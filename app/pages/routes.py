@@ -35,6 +35,7 @@ PAGES = (
     ("/imports/{job_id}", "import", "Import"),
     ("/graphs/{graph_id}", "graph", "Graph"),
     ("/shapes", "shapes", "Shapes of a job"),
+    ("/allocations", "allocations", "Where to put a job"),
     ("/mixes", "mixes", "Jobs that share links"),
     ("/compare", "compare", "Compare"),
     ("/runs", "runs", "Runs"),

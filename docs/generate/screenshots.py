@@ -20,6 +20,7 @@ from urllib.parse import quote
 import httpx2
 from playwright.sync_api import Browser, sync_playwright
 
+from app.routers.allocations import EXAMPLE as ALLOCATION
 from app.routers.mixes import EXAMPLE as MIX
 from app.routers.runs import EXAMPLE, PLAN, TRIAL_EXAMPLE
 from app.routers.shapes import EXAMPLE as SHAPES
@@ -122,6 +123,7 @@ def things(client: httpx2.Client) -> dict[str, str]:
         "plan": f"/plans/{planned['t5_small']}",
         "compare": f"/compare?a=plans/{plan}&b=simulations/{simulation}",
         "shapes": linked("/shapes", SHAPES),
+        "allocations": linked("/allocations", ALLOCATION),
         "mixes": linked("/mixes", MIX),
         "run": f"/runs/{run_of(client)}",
         "simulation": f"/simulations/{simulation}",

@@ -27,7 +27,10 @@ const text = (name, of) => ({ name, of, show: of, isText: true });
 function worstBlame({ blames }) {
   const [most] = [...blames].sort((a, b) => b.delay_us - a.delay_us);
   if (!most || most.delay_us <= 0) return "As they are, no job delays another.";
-  return `As they are, ${most.by} delays ${most.job} by ${time(most.delay_us)} an iteration on ${most.link}; no delay is longer.`;
+  return (
+    `As they are, ${most.by} delays ${most.job} by ${time(most.delay_us)} an iteration on ` +
+    `${most.link}; no delay is longer.`
+  );
 }
 
 function tell(host, answer, now) {
@@ -167,7 +170,8 @@ ask(byId("form"), byId("work"), byId("content"), {
   path: "/v1/mixes",
   verb: "Plan them together",
   empty:
-    "The request has an example: two jobs on one uplink. Change it, paste or drop your own, and plan the jobs together.",
+    "The request has an example: two jobs on one uplink. Change it, paste or drop your own, " +
+    "and plan the jobs together.",
   busy: "The jobs run beside one another under each rule, and a joint plan is sought …",
   fields: [
     { name: "Objective: mean or worst", of: "objective" },
