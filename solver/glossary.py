@@ -57,6 +57,16 @@ TERMS: dict[str, str] = {
     "knee": "The first setting of a sweep after which the gain grows little.",
     "drift": "A lasting difference between the measured steps of a run and what was predicted.",
     "trial": "A short stretch of a run in which another plan is measured against the one in use.",
+    "shape": "How many ways a job is split: tensor (tp), pipeline (pp), data, context, expert, "
+    "with its micro-batch (mb) and how its steps are run.",
+    "slow-down": "Mean time of a job's iteration beside other jobs over its time alone.",
+    "allocation": "The nodes of a job, in the order of its ranks.",
+    "bubble": "Time of a step in which pipeline ranks wait for one another.",
+    "MFU": "Model FLOP/s utilization: the model's operations of a step over what the GPUs could "
+    "do in its time.",
+    "front": "Shapes of which none is both faster and smaller in memory.",
+    "proven": "No shape of the space has a shorter simulated step, under the figures taken of the "
+    "machine; it is no promise about the machine.",
     "run": "A training job that executes a plan and reports what it measures.",
 }
 

@@ -6,6 +6,7 @@ headless Chromium and writes ``docs/pictures/page-NAME.png``. ``--all FOLDER`` w
 """
 
 import argparse
+import json
 import shutil
 import subprocess
 import sys
@@ -14,11 +15,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import httpx2
 from playwright.sync_api import Browser, sync_playwright
 
+from app.routers.allocations import EXAMPLE as ALLOCATION
+from app.routers.mixes import EXAMPLE as MIX
 from app.routers.runs import EXAMPLE, PLAN, TRIAL_EXAMPLE
+from app.routers.shapes import EXAMPLE as SHAPES
 
 ROOT = Path(__file__).resolve().parents[2]
 PICTURES = ROOT / "docs" / "pictures"
@@ -117,6 +122,9 @@ def things(client: httpx2.Client) -> dict[str, str]:
         "home": "/",
         "plan": f"/plans/{planned['t5_small']}",
         "compare": f"/compare?a=plans/{plan}&b=simulations/{simulation}",
+        "shapes": linked("/shapes", SHAPES),
+        "allocations": linked("/allocations", ALLOCATION),
+        "mixes": linked("/mixes", MIX),
         "run": f"/runs/{run_of(client)}",
         "simulation": f"/simulations/{simulation}",
         "sweep": f"/sweeps/{sweep}",
@@ -125,6 +133,11 @@ def things(client: httpx2.Client) -> dict[str, str]:
         "parameter-server": f"/predictions/parameter-server/{prediction}",
         "import": f"/imports/{imports[0]['id']}",  # and of the graph that it made
     }
+
+
+def linked(page: str, body: Any) -> str:
+    """Return the link of a page that asks while its reader waits."""
+    return f"{page}#request={quote(json.dumps(body))}"
 
 
 def run_of(client: httpx2.Client) -> str:
@@ -165,6 +178,7 @@ def take(
     page = context.new_page()
     page.goto(path)
     page.wait_for_load_state("networkidle")
+    page.wait_for_function("!document.querySelector('#work progress')")
     page.wait_for_timeout(500)
     page.screenshot(path=file, full_page=is_whole)
     context.close()
@@ -174,7 +188,9 @@ def main() -> None:
     """Take them."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--all", type=Path, metavar="FOLDER", dest="folder")
-    folder = parser.parse_args().folder
+    parser.add_argument("--page", action="append", metavar="NAME", help="Of these pages alone.")
+    given = parser.parse_args()
+    folder = given.folder
     chromium = shutil.which("chromium") or shutil.which("google-chrome")
     if chromium is None:
         sys.exit("Chromium is not installed: apt-get install chromium")
@@ -182,6 +198,8 @@ def main() -> None:
         browser = playwright.chromium.launch(executable_path=chromium, args=_ARGUMENTS)
         address = str(client.base_url)
         for name, path in things(client).items():
+            if given.page and name not in given.page:
+                continue
             if folder is None:
                 file = PICTURES / f"page-{name}.png"
                 take(browser, address, path, file, 1280, "light", is_whole=False)

@@ -1,6 +1,7 @@
 // The page of a run: what was predicted and measured, plans in use, trials and their verdicts.
 
 import { byId, el, facts, fill } from "../elements/dom.js";
+import { figure } from "../elements/figures.js";
 import { count, date, number, percent, time, times } from "../elements/format.js";
 import { idOfPage } from "../elements/state.js";
 import { table } from "../elements/table.js";
@@ -12,16 +13,6 @@ import { complain, get } from "../service/api.js";
 
 const card = (id, label) => el("section", { class: "card", id, "aria-label": label });
 const text = (name, of) => ({ name, of, show: of, isText: true });
-
-/** One of the three figures. */
-const figure = (kind, name, value, note) =>
-  el(
-    "div",
-    { class: `figure ${kind}` },
-    el("div", { class: "name" }, name),
-    el("div", { class: "value" }, value),
-    note ? el("div", { class: "doubt" }, note) : null,
-  );
 
 /** What a trial came to: its reason, else what was kept. */
 const trialSaid = ({ why, arms, kept }) => why || `${arms[kept].name} is kept.`;

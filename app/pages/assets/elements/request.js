@@ -1,0 +1,203 @@
+// A request as JSON: loaded, pasted, dropped or changed in a few fields, asked, and kept in the link.
+
+import { complain, get, Problem, post } from "../service/api.js";
+import { el, fill, say } from "./dom.js";
+import { blame, entry, forgive, labelled } from "./form.js";
+
+/** @typedef {{ name: string, of: string, unit?: string, isNumber?: boolean }} QuickField */
+
+/**
+ * @typedef {object} RequestOptions
+ * @property {string} path
+ * @property {string} verb
+ * @property {string} empty
+ * @property {string} busy
+ * @property {QuickField[]} [fields]
+ * @property {(request: any) => any} [asked]
+ * @property {(answer: any, request: any) => void | Promise<void>} show
+ */
+
+const KEY = "request=";
+
+/** The request of the link; null where it has none. It stands behind the #, which no server is sent. */
+function linked() {
+  const found = location.hash.slice(1);
+  if (!found.startsWith(KEY)) return null;
+  try {
+    return JSON.parse(decodeURIComponent(found.slice(KEY.length)));
+  } catch {
+    throw new Problem(400, { detail: "The request in the link cannot be read: some of it is missing." });
+  }
+}
+
+/** The example that the service's own document has for a path. */
+async function exampleOf(path) {
+  const document = await get("/openapi.json");
+  return document.paths[path].post.requestBody.content["application/json"].example;
+}
+
+/**
+ * Fill form and result of a page whose answer comes while its reader waits.
+ *
+ * path: what is asked; verb: words of the button; empty, busy: what is said before and meanwhile;
+ * fields: figures of the request that have a field of their own, by their names in it;
+ * asked(request): what is sent; show(answer, request): shows the answer.
+ *
+ * @param {HTMLElement} form
+ * @param {HTMLElement} work
+ * @param {HTMLElement} content
+ * @param {RequestOptions} options
+ */
+export async function ask(
+  form,
+  work,
+  content,
+  { path, verb, empty, busy, fields = [], asked = (request) => request, show },
+) {
+  let left = new AbortController();
+  const text = el("textarea", { rows: 14, spellcheck: "false", class: "source", oninput: spread });
+  const quick = fields.map((field) => ({
+    ...field,
+    ...entry(field.name, { oninput: () => change(field) }, { pointer: `/${field.of}`, unit: field.unit }),
+  }));
+  const file = el("input", { type: "file", accept: ".json", class: "unseen", tabindex: -1 });
+  file.setAttribute("aria-label", "A request as JSON");
+  file.addEventListener("change", () => load(file.files[0]));
+  const source = el("details", {}, el("summary", {}, "The request as JSON"));
+  source.append(labelled(`Body of POST ${path}`, text, { pointer: "" }).field);
+  const own = el(
+    "form",
+    { ondragover: (event) => event.preventDefault(), ondrop: dropped },
+    quick.length
+      ? el(
+          "div",
+          { class: "fields quick" },
+          quick.map(({ field }) => field),
+        )
+      : null,
+    source,
+    el(
+      "p",
+      { class: "row" },
+      el("button", { type: "submit", class: "main" }, verb),
+      el("button", { type: "button", onclick: () => example().catch(complain) }, "Load the example"),
+      el("button", { type: "button", onclick: () => file.click() }, "Open a file"),
+      file,
+    ),
+  );
+  fill(form, own);
+  own.addEventListener("submit", (event) => {
+    event.preventDefault();
+    run();
+  });
+
+  function set(request) {
+    text.value = JSON.stringify(request, null, 2);
+    spread();
+  }
+
+  /** Show in the fields what the text has; what is no plain value stays in the text alone. */
+  function spread() {
+    let request = {};
+    try {
+      request = JSON.parse(text.value);
+    } catch {
+      // said when it is sent
+    }
+    for (const { of, control } of quick) {
+      const value = request?.[of];
+      control.disabled = value !== null && typeof value === "object";
+      control.value = control.disabled ? "in the JSON below" : (value ?? "");
+    }
+  }
+
+  /** @param {QuickField} field */
+  function change({ of, isNumber = false }) {
+    const { control } = quick.find((field) => field.of === of);
+    let request;
+    try {
+      request = JSON.parse(text.value);
+    } catch {
+      return;
+    }
+    const value = control.value.trim();
+    if (value === "") delete request[of];
+    else request[of] = isNumber && Number.isFinite(Number(value)) ? Number(value) : value;
+    text.value = JSON.stringify(request, null, 2);
+  }
+
+  async function load(chosen) {
+    if (!chosen) return;
+    text.value = await chosen.text();
+    spread();
+    run();
+  }
+
+  function dropped(event) {
+    if (!event.dataTransfer.files.length) return;
+    event.preventDefault();
+    load(event.dataTransfer.files[0]).catch(complain);
+  }
+
+  async function example() {
+    set(await exampleOf(path));
+    await run();
+  }
+
+  async function run() {
+    left.abort();
+    left = new AbortController();
+    const { signal } = left;
+    forgive(own);
+    document.getElementById("problems").replaceChildren();
+    let request;
+    try {
+      request = JSON.parse(text.value);
+    } catch (/** @type {any} */ error) {
+      blame(own, [{ pointer: "", detail: `This is no JSON: ${error.message}` }]);
+      return;
+    }
+    const link = `${KEY}${encodeURIComponent(JSON.stringify(request))}`;
+    history.replaceState(null, "", `${location.pathname}${location.search}#${link}`);
+    const stop = () => {
+      left.abort();
+      fill(work, el("p", { class: "faint" }, "It was stopped; nothing of it is kept."));
+    };
+    content.hidden = true;
+    fill(
+      work,
+      el(
+        "section",
+        { class: "card job" },
+        el("p", {}, busy),
+        el("progress", { "aria-label": "It is being computed" }),
+        el("p", {}, el("button", { type: "button", onclick: stop }, "Stop")),
+      ),
+    );
+    say(busy);
+    try {
+      const { body } = await post(path, asked(request), { signal });
+      fill(work);
+      content.hidden = false;
+      await show(body, request);
+      say("The answer is there.");
+    } catch (/** @type {any} */ error) {
+      if (signal.aborted) return;
+      fill(work);
+      content.hidden = true;
+      complain(error);
+      if (error.faults?.length) {
+        blame(own, error.faults);
+      }
+    }
+  }
+
+  const given = linked();
+  if (given !== null) {
+    set(given);
+    await run();
+    return;
+  }
+  fill(work, el("p", { class: "faint" }, empty));
+  set(await exampleOf(path));
+}

@@ -1,0 +1,206 @@
+// Shapes of a job: which is best, how sure that is, time against memory, and how to launch one.
+
+import { byId, el, facts, fill } from "../elements/dom.js";
+import { figure } from "../elements/figures.js";
+import { bytes, count, number, percent, time } from "../elements/format.js";
+import { ask } from "../elements/request.js";
+import { read, write } from "../elements/state.js";
+import { table } from "../elements/table.js";
+import { term } from "../elements/term.js";
+import { complain } from "../service/api.js";
+import { showChosen } from "../shapes/chosen.js";
+import { drawFront } from "../shapes/front.js";
+import { exposedOf, namedIn, timeOf } from "../shapes/rows.js";
+
+/** @import { ShapeAnswer } from "interlace-api" */
+
+/** How sure the first one is, in a sentence. */
+function sureness(answer) {
+  const [best] = answer.best;
+  const left = answer.shapes - answer.too_large - answer.simulated;
+  const looked =
+    `${count(answer.shapes, "shape")} looked at: ${number(answer.too_large, 12)} too large for memory, ` +
+    `${number(answer.simulated, 12)} simulated, ${number(left, 12)} not simulated`;
+  if (answer.is_proven) return `${looked} since a bound says that they cannot be faster.`;
+  if (answer.lower_bound_us === null) return `${looked}; nothing is proven of those.`;
+  return (
+    `${looked}; ${number(answer.cut, 12)} of them may be faster, ` +
+    `by at most ${percent(1 - answer.lower_bound_us / best.time_us)} in simulated time.`
+  );
+}
+
+function tell(host, answer) {
+  const [best] = answer.best;
+  const isMeasured = answer.rows > 0;
+  fill(
+    host,
+    el(
+      "div",
+      { class: "figures" },
+      figure("plan", ["Best ", term("shape")], best.name, best.why),
+      figure(
+        "today",
+        "its step takes",
+        time(timeOf(best)),
+        best.low_us === null
+          ? isMeasured
+            ? "too few measured steps for an interval"
+            : "figures of the machine are assumed: may be far off"
+          : `nine of ten steps ${time(best.low_us)} to ${time(best.high_us)}`,
+      ),
+      figure(
+        "bound",
+        "no shape is faster than",
+        [
+          time(answer.lower_bound_us),
+          " ",
+          answer.is_proven ? el("span", { class: "badge optimal" }, term("proven")) : null,
+        ],
+        answer.is_proven ? "of simulated steps in this space" : "in simulated time; the gap is open",
+      ),
+      figure("today", "memory of its fullest rank", bytes(best.memory_bytes), [
+        `${percent(best.mfu)} `,
+        term("MFU"),
+      ]),
+    ),
+    el("p", { class: "lead summary" }, sureness(answer)),
+  );
+}
+
+function rank(host, answer, onchoose) {
+  const span = (name, of, shown = name) => ({ name: shown, of, show: (row) => time(of(row)) });
+  const rows = namedIn(answer);
+  const front = new Set(answer.front.map((row) => row.name));
+  const isPriced = rows.some((row) => row.price_per_billion_tokens !== null);
+  return table(
+    host,
+    [
+      { name: "shape", of: (row) => row.name, show: (row) => row.name, isText: true },
+      span("step", timeOf),
+      {
+        name: "against the best",
+        of: (row) => timeOf(row) / timeOf(answer.best[0]) - 1,
+        show: (row) =>
+          row === answer.best[0] ? "best" : `+${percent(timeOf(row) / timeOf(answer.best[0]) - 1)}`,
+      },
+      { name: "memory", of: (row) => row.memory_bytes, show: (row) => bytes(row.memory_bytes) },
+      { name: "bubble", of: (row) => row.bubble_us, show: (row) => percent(row.bubble_us / row.time_us) },
+      { name: "exposed", of: exposedOf, show: (row) => percent(exposedOf(row) / row.time_us) },
+      {
+        name: "tokens/s/GPU",
+        of: (row) => row.tokens_per_s_per_gpu,
+        show: (row) => number(row.tokens_per_s_per_gpu),
+      },
+      { name: "MFU", of: (row) => row.mfu, show: (row) => percent(row.mfu) },
+      ...(isPriced
+        ? [
+            {
+              name: "price of 1e9 tokens",
+              of: (row) => row.price_per_billion_tokens,
+              show: (row) => number(row.price_per_billion_tokens),
+            },
+          ]
+        : []),
+      {
+        name: "on the front",
+        of: (row) => (front.has(row.name) ? "yes" : ""),
+        show: (row) => (front.has(row.name) ? "yes" : ""),
+        isText: true,
+      },
+    ],
+    rows,
+    {
+      caption: "Ranked shapes, and those of the front",
+      key: (row) => row.name,
+      filter: (row) => `${row.name} ${row.why}`,
+      onselect: (row) => onchoose((row ?? answer.best[0]).name),
+    },
+  );
+}
+
+function restOn(host, answer) {
+  const figures = el("div");
+  fill(
+    host,
+    el("h2", {}, "What it rests on"),
+    answer.notes.map((note) => el("p", { class: "note" }, note)),
+    facts([
+      ["Measured steps", number(answer.rows, 12)],
+      [
+        "Error of a step as the others predict it",
+        answer.rows_error === null ? null : percent(answer.rows_error),
+      ],
+    ]),
+    el("details", {}, el("summary", {}, "Figures taken of the machine"), figures),
+  );
+  table(
+    figures,
+    [
+      { name: "figure", of: (row) => row.name, show: (row) => row.name, isText: true },
+      { name: "value", of: (row) => row.value, show: (row) => number(row.value) },
+      { name: "spread", of: (row) => row.spread, show: (row) => percent(row.spread, 0) },
+      {
+        name: "from",
+        of: (row) => (row.is_determined ? "measured steps" : "assumed"),
+        show: (row) => (row.is_determined ? "measured steps" : "assumed"),
+        isText: true,
+      },
+    ],
+    answer.figures,
+    { caption: "Figures of the machine" },
+  );
+}
+
+/**
+ * @param {ShapeAnswer} answer
+ */
+async function show(answer) {
+  const all = namedIn(answer);
+  let { shape: chosen } = read({ shape: "" });
+  if (!all.some((row) => row.name === chosen)) chosen = answer.best[0].name;
+  let drawn = null;
+  byId("title").textContent = `Shapes of ${answer.model} on ${count(answer.gpus, "GPU")}`;
+  document.title = `${answer.model} on ${count(answer.gpus, "GPU")} – Interlace`;
+  tell(byId("answer"), answer);
+  const place = (name) => {
+    const at = answer.best.findIndex((row) => row.name === name);
+    return at === 0
+      ? "The fastest."
+      : at > 0
+        ? `Number ${at + 1} of those ranked.`
+        : "On the front of time and memory.";
+  };
+  const choose = (name) => {
+    chosen = name;
+    write({ shape: name === answer.best[0].name ? "" : name });
+    showChosen(
+      byId("chosen"),
+      all.find((row) => row.name === name),
+      place(name),
+    );
+    ranked.select(name);
+    drawn?.redraw().catch(complain);
+  };
+  const ranked = rank(byId("ranked"), answer, choose);
+  restOn(byId("doubts"), answer);
+  choose(chosen);
+  drawn = await drawFront(byId("front"), answer, () => chosen, choose);
+}
+
+ask(byId("form"), byId("work"), byId("content"), {
+  path: "/v1/shapes",
+  verb: "Rank the shapes",
+  empty:
+    "The fields have an example: a published model on 16 GPUs. Change it, paste or drop your own request, " +
+    "and rank its shapes.",
+  busy: "Every shape that fits in memory is simulated, or bounded …",
+  fields: [
+    { name: "Model", of: "model" },
+    { name: "GPU", of: "gpu" },
+    { name: "GPUs", of: "gpus", isNumber: true },
+    { name: "Global batch", of: "global_batch", unit: "sequences", isNumber: true },
+    { name: "Price of a GPU hour", of: "price_per_gpu_hour", isNumber: true },
+  ],
+  asked: (request) => ({ launch: "megatron", ...request }),
+  show,
+}).catch(complain);

@@ -1,0 +1,19 @@
+"""The page of node sets: the best, another one's effect on the jobs that run, a link to it."""
+
+from playwright.sync_api import Page, expect
+
+from tests.pages.accessible import everywhere
+
+
+def test_what_a_node_set_makes_of_the_job_that_runs(page: Page) -> None:
+    page.goto("/allocations")
+    page.get_by_role("button", name="Load the example").click()
+    expect(page.locator("#answer .figure .value").first).to_have_text("gpu1, gpu2, gpu3, gpu6")
+    expect(page.locator("#chosen")).to_contain_text("leaf1>spine with vision")
+    expect(page.locator("#chosen .plot .main-svg").first).to_be_visible()
+    assert everywhere(page) == []
+    page.locator("#ranked tbody tr").nth(1).focus()
+    page.keyboard.press("Enter")
+    expect(page.locator("#chosen h2")).to_have_text("Number 2: what it makes of each job")
+    page.reload()
+    expect(page.locator("#chosen h2")).to_have_text("Number 2: what it makes of each job")

@@ -1,0 +1,20 @@
+"""The page of jobs that share links: as they are and planned, who slows whom, a link to it."""
+
+from playwright.sync_api import Page, expect
+
+from tests.pages.accessible import everywhere
+
+
+def test_two_jobs_collide_and_do_not_when_planned(page: Page) -> None:
+    page.goto("/mixes")
+    page.get_by_role("button", name="Load the example").click()
+    expect(page.locator("#answer .figure .value")).to_have_text(["1.528x", "1.057x", "1.057x"])
+    expect(page.locator("#answer li").first).to_have_text("two: begin 250.3 ms later.")
+    expect(page.locator("#blames tbody tr").first).to_contain_text("280 ms")
+    expect(page.locator("#use .plot .main-svg").first).to_be_visible()
+    assert everywhere(page) == []
+    page.get_by_label("First rule", exact=True).select_option("cassini")
+    expect(page.locator("#blames tbody tr").first).to_contain_text("30 ms")
+    page.reload()
+    expect(page.get_by_label("First rule", exact=True)).to_have_value("cassini")
+    expect(page.locator("#blames tbody tr").first).to_contain_text("30 ms")

@@ -1,0 +1,48 @@
+"""The page of shapes: an example, the best, another one chosen, and a link to it."""
+
+import re
+
+from playwright.sync_api import Page, expect
+
+from app.routers.shapes import EXAMPLE
+from tests.app.service import Service
+from tests.pages.accessible import everywhere
+
+
+def test_the_best_shape_and_another_one(page: Page, service: Service) -> None:
+    page.goto("/shapes")
+    expect(page.get_by_label("Model")).to_have_value("llama3-8b")
+    page.get_by_label("GPUs", exact=True).fill("8")
+    page.get_by_role("button", name="Rank the shapes").click()
+    figures = page.locator("#answer .figure .value")
+    expect(figures.first).to_be_visible()
+    body = {**EXAMPLE, "gpus": 8, "launch": "megatron"}
+    told = service.client.post("/v1/shapes", json=body).json()
+    expect(figures.first).to_have_text(told["best"][0]["name"])
+    expect(page.locator("#answer .summary")).to_contain_text(f"{told['shapes']} shapes looked at")
+    expect(page.locator("#front .plot .main-svg").first).to_be_visible()
+    assert everywhere(page) == []
+    second = told["best"][1]["name"]
+    row = page.locator("#ranked tbody tr").nth(1)
+    row.focus()
+    page.keyboard.press("Enter")
+    expect(page.locator("#chosen h2")).to_have_text(second)
+    expect(page.locator("#chosen pre")).to_contain_text("--global-batch-size 64")
+    link = page.url
+    assert "shape=" in link
+    page.goto("about:blank")
+    page.goto(link)
+    expect(page.locator("#chosen h2")).to_have_text(second)
+
+
+def test_faults_stand_where_they_are(page: Page) -> None:
+    page.goto("/shapes")
+    expect(page.get_by_label("Model")).to_have_value("llama3-8b")
+    page.get_by_label("Global batch").fill("0")
+    page.get_by_role("button", name="Rank the shapes").click()
+    expect(page.locator("[data-pointer='/global_batch'] .fault")).to_be_visible()
+    expect(page.locator("#content")).to_be_hidden()
+    page.get_by_text("The request as JSON").click()
+    page.get_by_label(re.compile("Body of POST")).fill("{")
+    page.get_by_role("button", name="Rank the shapes").click()
+    expect(page.locator("#form .fault")).to_contain_text("This is no JSON")
