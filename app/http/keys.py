@@ -45,7 +45,7 @@ _KNOWN, _LOOKERS = 10_000, 2
 OPEN = frozenset(
     {
         *("/", "/docs", "/openapi.json", "/healthz", "/readyz", "/version"),
-        *("/compare", "/runs", "/help"),
+        *("/compare", "/runs", "/help", "/shapes", "/allocations", "/mixes"),
     }
 )
 

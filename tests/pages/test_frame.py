@@ -11,7 +11,7 @@ from tests.app.service import Service
 from tests.pages.accessible import breaches
 
 #: Pages of nothing in particular, which are always there.
-ALWAYS = {"/predictions/scaling", "/compare", "/runs", "/help"}
+ALWAYS = {"/predictions/scaling", "/compare", "/runs", "/help", "/shapes", "/allocations", "/mixes"}
 PATHS = [re.sub(r"{\w+}", "0123456789abcdef", path) for path, _, _ in PAGES]
 
 
