@@ -1,5 +1,6 @@
 """Memory of a shape by stage and time: what stays, what micro-batches hold, where the peak is."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
@@ -65,8 +66,8 @@ def rank_memories(model: Transformer, shape: JobShape) -> tuple[RankMemory, ...]
     .. [1] V. Korthikanti et al., Reducing Activation Recomputation in Large Transformer Models,
            MLSys 2023, equations 1 to 6, without dropout's masks.
     """
-    counts = shape.stage_layers(model.layers)
-    kept = [activation_bytes(model, shape, k) for k in range(len(counts))]
+    kept = activation_bytes(model, shape)
+    parameters = stage_parameters(model, shape)
     memories = []
     moments = most_held(shape.schedule, shape.pp, shape.vpp, shape.micro_batches)
     for rank, of_rank in enumerate(moments):
@@ -76,7 +77,7 @@ def rank_memories(model: Transformer, shape: JobShape) -> tuple[RankMemory, ...]
         memories.append(
             RankMemory(
                 rank,
-                *_stays(model, shape, rank, counts),
+                *_stays(shape, parameters[rank :: shape.pp]),
                 held[peak],
                 _buffers(model, shape, rank),
                 of_rank[peak].at_pass,
@@ -138,12 +139,11 @@ def peak_memory(model: Transformer, shape: JobShape) -> RankMemory:
 
 
 def _stays(
-    model: Transformer, shape: JobShape, rank: int, counts: tuple[int, ...]
+    shape: JobShape, parameters: Sequence[tuple[float, float]]
 ) -> tuple[float, float, float]:
-    """Bytes of weights, gradients and the optimizer's state on a pipeline rank."""
+    """Bytes of weights, gradients and the optimizer's state on a rank of these virtual stages."""
     weights = gradients = optimizer = 0.0
-    for k in range(rank, len(counts), shape.pp):
-        dense, experts = stage_parameters(model, shape, k)
+    for dense, experts in parameters:
         shared = dense / shape.sharing + experts / max(1, shape.sharing // shape.ep)
         whole = dense + experts
         is_shared = {"none": 0, "optimizer": 1, "gradients": 2, "parameters": 3}[shape.sharding]
@@ -153,26 +153,33 @@ def _stays(
     return weights, gradients, optimizer
 
 
-def activation_bytes(model: Transformer, shape: JobShape, stage: int) -> float:
-    """Return what a micro-batch's forward pass of a virtual stage leaves [bytes].
+def activation_bytes(model: Transformer, shape: JobShape) -> list[float]:
+    """Return what a micro-batch's forward pass of each virtual stage leaves [bytes].
 
     Of each layer: the inputs of both norms and what they give, queries, keys, values, what the
     projection reads, and the feed-forward block's inside; without flash attention its scores three
-    times. With full recomputation the layer's input alone is left.
+    times. With full recomputation the layer's input alone is left. Most stages are alike, and are
+    looked at once.
     """
     model = model.split(shape.tp)
     tokens = shape.micro_batch * model.sequence / shape.cp
     whole = 1 / (shape.tp if shape.sequence_parallel else 1)
-    first, count = shape.firsts(model.layers)[stage], shape.stage_layers(model.layers)[stage]
+    counts = shape.stage_layers(model.layers)
     residual = tokens * ELEMENT * model.hidden * whole
     if shape.recomputation == "full":
-        return count * residual
-    kept = sum(
-        number * _layer_bytes(block, shape, tokens, whole)
-        for block, number in model.layer_counts(first, count)
-    )
-    is_last = stage == shape.pp * shape.vpp - 1
-    return kept + (2 * residual if is_last else 0.0)  # what the last norm and the head read
+        return [count * residual for count in counts]
+    found: dict[tuple[int, int], float] = {}
+    kept = []
+    for first, count in zip(shape.firsts(model.layers), counts, strict=True):
+        kind = count, model.dense_among(first, count)
+        if kind not in found:
+            found[kind] = sum(
+                number * _layer_bytes(block, shape, tokens, whole)
+                for block, number in model.layer_counts(first, count)
+            )
+        kept.append(found[kind])
+    kept[-1] += 2 * residual  # what the last norm and the head read
+    return kept
 
 
 def _layer_bytes(model: Transformer, shape: JobShape, tokens: float, whole: float) -> float:

@@ -66,13 +66,17 @@ def stage_times(
     has_weights = shape.schedule == ZERO_BUBBLE
     passes = []
     exposed = []
+    found: dict[tuple[bool, int], tuple[float, float, float, tuple[float, ...]]] = {}
     for first, count in zip(
         shape.firsts(model.layers), shape.stage_layers(model.layers), strict=True
     ):
         forward, backward, weights, groups = 0.0, 0.0, 0.0, [0.0] * len(GROUPS)
         for block, number in model.layer_counts(first, count):
             if number:
-                times = _block_times(block, cluster, shape, known, number)
+                kind = block is model, number  # most stages are alike
+                if kind not in found:
+                    found[kind] = _block_times(block, cluster, shape, known, number)
+                times = found[kind]
                 forward, backward = forward + times[0], backward + times[1]
                 weights += times[2] if has_weights else 0.0
                 groups = [one + two for one, two in zip(groups, times[3], strict=True)]

@@ -19,10 +19,13 @@ def step_ends(
     reductions = []
     gathers = [0.0] * shape.pp
     optimizers = [0.0] * shape.pp
-    for k, count in enumerate(shape.stage_layers(model.layers)):
-        dense, experts = stage_parameters(model, shape, k)
-        rank = k % shape.pp
-        reduction, gather = _reduction_us(model, cluster, shape, known, dense, experts)
+    sums: dict[tuple[float, float], tuple[float, float]] = {}  # of stages alike
+    counts = shape.stage_layers(model.layers)
+    for k, (dense, experts) in enumerate(stage_parameters(model, shape)):
+        rank, count = k % shape.pp, counts[k]
+        if (dense, experts) not in sums:
+            sums[dense, experts] = _reduction_us(model, cluster, shape, known, dense, experts)
+        reduction, gather = sums[dense, experts]
         reductions.append(reduction)
         gathers[rank] += gather
         updated = dense + experts
@@ -38,16 +41,33 @@ def step_ends(
     return tuple(reductions), tuple(gathers), tuple(optimizers), tied
 
 
-def stage_parameters(model: Transformer, shape: JobShape, stage: int) -> tuple[float, float]:
-    """Return the parameters on one rank of a virtual stage: those all share, and its experts."""
+def stage_parameters(model: Transformer, shape: JobShape) -> list[tuple[float, float]]:
+    """Return the parameters on one rank of each virtual stage: those all share, and its experts.
+
+    Most stages are alike, and are looked at once.
+    """
     model = model.split(shape.tp)
+    counts = shape.stage_layers(model.layers)
+    last = len(counts) - 1
+    found: dict[tuple[int, int, bool, bool], tuple[float, float]] = {}
+    stages = []
+    for k, (first, count) in enumerate(zip(shape.firsts(model.layers), counts, strict=True)):
+        kind = count, model.dense_among(first, count), k == 0, k == last
+        if kind not in found:
+            found[kind] = _parameters(
+                model, shape, first, count, is_first=k == 0, is_last=k == last
+            )
+        stages.append(found[kind])
+    return stages
+
+
+def _parameters(
+    model: Transformer, shape: JobShape, first: int, count: int, *, is_first: bool, is_last: bool
+) -> tuple[float, float]:
     dense = experts = 0.0
-    first, count = shape.firsts(model.layers)[stage], shape.stage_layers(model.layers)[stage]
     for block, number in model.layer_counts(first, count):
         dense += number * (block.dense_weights / shape.tp + 2 * block.hidden)
         experts += number * block.expert_weights / shape.tp / shape.ep
-    stages = shape.pp * shape.vpp
-    is_first, is_last = stage == 0, stage == stages - 1
     ends = is_first + (is_last and not (model.tied and is_first))
     dense += ends * model.embedding_parameters / shape.tp
     return dense, experts

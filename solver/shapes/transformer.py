@@ -137,9 +137,13 @@ class Transformer:
             dense_feed_forward=0,
         )
 
+    def dense_among(self, first: int, count: int) -> int:
+        """Count the dense ones of the layers ``first`` to ``first + count`` before the others."""
+        return max(0, min(self.dense_layers - first, count))
+
     def layer_counts(self, first: int, count: int) -> tuple[tuple["Transformer", int], ...]:
         """Split the layers ``first`` to ``first + count`` in dense ones and the others."""
-        dense = max(0, min(self.dense_layers - first, count))
+        dense = self.dense_among(first, count)
         if not dense:
             return ((self, count),)
         return ((self.without_experts, dense), (self, count - dense))
