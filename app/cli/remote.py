@@ -34,7 +34,7 @@ from app.schemas.plans import PlanAnswer, PlanRequest
 from app.schemas.predictions import PredictionAnswer, PredictionRequest
 from app.schemas.problem import CheckedRequest, graph_json
 from app.schemas.runs import RunOut
-from app.schemas.shapes import ShapeAnswer, ShapeRequest
+from app.schemas.shapes import ShapeAnswer, ShapeRequest, ShapeTimelineRequest
 from app.schemas.simulations import SimulationAnswer, SimulationRequest
 from app.schemas.sweeps import SweepAnswer, SweepRequest
 from app.schemas.tuners import TunerAnswer, TunerRequest
@@ -169,6 +169,12 @@ class Server:
     def shape(self, request: ShapeRequest) -> ShapeAnswer:
         """Rank the shapes of a job."""
         return self._posted("/v1/shapes", _body(request), ShapeAnswer, 10 * _WORK_S)
+
+    def shape_timeline(self, request: ShapeTimelineRequest) -> dict[str, Any]:
+        """Draw a step of one shape."""
+        with self._explaining(), self._client(10 * _WORK_S) as client:
+            self._check()
+            return client.post("/v1/shapes/timeline", _body(request))
 
     def mix(self, request: MixRequest) -> MixAnswer:
         """Plan jobs that share links together."""

@@ -41,3 +41,19 @@ async def rank_shapes(body: PlainBodyDep, answers: AnswersDep) -> Response:
     best. Measured steps replace what is assumed of the machine, and give intervals.
     """
     return await answers.answer("app.calls.shapes:ranking", body=body)
+
+
+@router.post(
+    "/timeline",
+    summary="Draw a step of one shape",
+    response_description="A Chrome trace, which Perfetto opens.",
+    response_model=dict[str, Any],
+    openapi_extra=json_body("app.schemas.shapes:ShapeTimelineRequest", EXAMPLE),
+    responses=problems(400, 408, 413, 415, 422, 503),
+)
+async def draw_shape(body: PlainBodyDep, answers: AnswersDep) -> Response:
+    """Lay out the passes, messages and sums of gradients of one pipeline of a shape's ranks.
+
+    The request is that of the ranking, and `shape` a row's; without it the best is drawn.
+    """
+    return await answers.answer("app.calls.shapes:timeline", body=body)

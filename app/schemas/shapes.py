@@ -124,10 +124,25 @@ class ShapeBody(RequestModel):
     flash_attention: bool = True
     precision: Name = "bf16"
     gradient_bytes: Annotated[int, Field(ge=2, le=4, description="2 or 4.")] = 4
+    reshard: Annotated[
+        bool, Field(description="Gathered parameters are gathered again for the backward pass.")
+    ] = True
+    overlapped_buckets: Annotated[
+        int,
+        Field(ge=1, le=256, description="Pieces in which a stage's gradients overlap; 1: none."),
+    ] = 1
+    layers_of_stages: Annotated[
+        list[Annotated[int, Field(ge=0)]] | None,
+        Field(max_length=16_384, description="Of each virtual stage; null for even ones."),
+    ] = None
+    expert_imbalance: Annotated[
+        float, Field(ge=1, le=1e6, description="Tokens of the busiest expert rank over the mean.")
+    ] = 1.0
 
     def to_shape(self) -> JobShape:
         """Return the shape as the solver knows it."""
-        return JobShape(**self.model_dump())
+        layers = None if self.layers_of_stages is None else tuple(self.layers_of_stages)
+        return JobShape(**{**self.model_dump(), "layers_of_stages": layers})
 
 
 class MeasuredStepBody(RequestModel):
@@ -212,6 +227,14 @@ class ShapeRequest(RequestModel):
         """Return what is known of the machine, and the rest as assumed."""
         known = {name: getattr(ASSUMED, name) for name in FIGURES} | dict(self.efficiencies)
         return Efficiencies(**known)
+
+
+class ShapeTimelineRequest(ShapeRequest):
+    """A ranking, and which of its shapes to draw."""
+
+    shape: Annotated[
+        ShapeBody | None, Field(description="As `shape` of a row; null for the best.")
+    ] = None
 
 
 class ExposedGroup(AnswerModel):

@@ -1,7 +1,8 @@
 """Shapes of a job: ranked, with what they rest on."""
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import Any
 
 from app import VERSION
 from app.errors import InvalidRequest
@@ -11,10 +12,12 @@ from app.schemas.shapes import (
     ShapeAnswer,
     ShapeRequest,
     ShapeRow,
+    ShapeTimelineRequest,
     TransformerBody,
 )
 from solver.codes import FaultCode
 from solver.errors import Fault, InterlaceError
+from solver.shapes.efficiency import Efficiencies
 from solver.shapes.fit.figures import assumed_figures
 from solver.shapes.fit.rows import MeasuredShape, faults_of_rows
 from solver.shapes.fit.shape_fit import FEW_ROWS, PredictedStep, ShapeFit, fit_steps
@@ -26,22 +29,33 @@ from solver.shapes.hardware import (
     faults_of_cluster,
     joined,
 )
+from solver.shapes.job_shape import JobShape, faults_of_shape
 from solver.shapes.launch import PROGRAMS
 from solver.shapes.published import PUBLISHED
 from solver.shapes.ranking.rank import MEMORY_SHARE, RankedShape, ShapeRanking, rank_shapes
-from solver.shapes.ranking.space import faults_of_space
+from solver.shapes.ranking.space import ShapeSpace, faults_of_space
+from solver.shapes.step_trace import step_trace
 from solver.shapes.transformer import Transformer, faults_of_transformer
 from solver.wording import must_be
 
+#: Passes of a shape whose timeline is drawn; a page shows some 100,000 slices.
+MOST_DRAWN_PASSES = 30_000
 
-def answer_of(request: ShapeRequest) -> ShapeAnswer:
-    """Rank the shapes of a job, with figures fitted to its measured steps, if there are any.
 
-    Raises
-    ------
-    InvalidRequest
-        With all that is wrong with the model, the cluster and the rows, or with the space.
-    """
+@dataclass(frozen=True, slots=True)
+class _CheckedSpace:
+    """A request without faults: what it ranks, where, and what is known of the machine."""
+
+    model: Transformer
+    gpu: Accelerator
+    levels: tuple[NetworkLevel, ...]
+    cluster: TrainingCluster
+    space: ShapeSpace
+    rows: list[MeasuredShape]
+
+
+def _checked(request: ShapeRequest) -> _CheckedSpace:
+    """Return what a request means, or all that is wrong with it."""
     faults: list[Fault] = []
     model = model_of(request.model, "/model", faults)
     if model is not None and request.sequence is not None:
@@ -63,19 +77,22 @@ def answer_of(request: ShapeRequest) -> ShapeAnswer:
     if faults or model is None or gpu is None:
         raise InvalidRequest(faults)
     cluster = joined(gpu, request.gpus, levels)
-    fit = fit_steps(rows) if rows else None
+    return _CheckedSpace(model, gpu, levels, cluster, space, rows)
+
+
+def answer_of(request: ShapeRequest) -> ShapeAnswer:
+    """Rank the shapes of a job, with figures fitted to its measured steps, if there are any.
+
+    Raises
+    ------
+    InvalidRequest
+        With all that is wrong with the model, the cluster and the rows, or with the space.
+    """
+    checked = _checked(request)
+    model, cluster = checked.model, checked.cluster
+    fit = fit_steps(checked.rows) if checked.rows else None
     known = request.to_efficiencies() if fit is None else fit.known
-    try:
-        ranking = rank_shapes(
-            model,
-            cluster,
-            space,
-            known,
-            request.count,
-            request.price_per_gpu_hour,
-        )
-    except InterlaceError as error:
-        raise InvalidRequest(error.faults) from error
+    ranking = _ranking(request, checked, known)
     stated = frozenset(request.efficiencies)
     return ShapeAnswer.of(
         ranking,
@@ -85,11 +102,67 @@ def answer_of(request: ShapeRequest) -> ShapeAnswer:
         best=[_row(each, model, cluster, fit, request.launch) for each in ranking.best],
         front=[_row(each, model, cluster, fit, request.launch) for each in ranking.front],
         figures=list(fit.figures if fit else assumed_figures(known, stated)),
-        rows=len(rows),
+        rows=len(checked.rows),
         rows_error=fit.error if fit else None,
         notes=list(_notes(ranking, fit, stated)),
         version=VERSION,
     )
+
+
+def _ranking(request: ShapeRequest, checked: _CheckedSpace, known: Efficiencies) -> ShapeRanking:
+    try:
+        return rank_shapes(
+            checked.model,
+            checked.cluster,
+            checked.space,
+            known,
+            request.count,
+            request.price_per_gpu_hour,
+        )
+    except InterlaceError as error:
+        raise InvalidRequest(error.faults) from error
+
+
+def timeline_of(request: ShapeTimelineRequest) -> dict[str, Any]:
+    """Lay out a step of one shape as a Chrome trace: one pipeline of its ranks.
+
+    What measured steps tell besides the simulation is not drawn.
+
+    Raises
+    ------
+    InvalidRequest
+        With all that is wrong with the request or the shape, or where that has too many passes.
+    """
+    checked = _checked(request)
+    known = fit_steps(checked.rows).known if checked.rows else request.to_efficiencies()
+    shape = None if request.shape is None else request.shape.to_shape()
+    if shape is None:
+        best = _ranking(request, checked, known).best
+        if not best:
+            detail = "No shape of this space is simulated, so that none can be drawn."
+            raise InvalidRequest([Fault("", FaultCode.OUT_OF_RANGE, detail)])
+        shape = best[0].shape
+    if faults := list(_shape_faults(shape, request.gpus, checked)):
+        raise InvalidRequest([replace(f, pointer=f"/shape{f.pointer}") for f in faults])
+    return step_trace(checked.model, checked.cluster, shape, known)
+
+
+def _shape_faults(shape: JobShape, gpus: int, checked: _CheckedSpace) -> Iterator[Fault]:
+    found = list(faults_of_shape(shape, checked.model))
+    yield from found
+    rates = dict(checked.gpu.tflops)
+    if shape.precision not in rates:
+        detail = f"Shape: precision must be one of the GPU's, {', '.join(rates)}."
+        yield Fault("/precision", FaultCode.OUT_OF_RANGE, detail)
+    if found:
+        return
+    if shape.gpus != gpus:
+        detail = f"Shape: tp * cp * dp * pp must be the GPUs of the job, {gpus:,}; {shape.gpus:,}."
+        yield Fault("", FaultCode.OUT_OF_RANGE, detail)
+    passes = 3 * shape.pp * shape.vpp * shape.micro_batches
+    if passes > MOST_DRAWN_PASSES:
+        detail = f"Shape: at most {MOST_DRAWN_PASSES:,} passes are drawn, got {passes:,}."
+        yield Fault("/micro_batches", FaultCode.OUT_OF_RANGE, detail)
 
 
 def model_of(given: str | TransformerBody, place: str, faults: list[Fault]) -> Transformer | None:

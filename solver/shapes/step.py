@@ -1,6 +1,7 @@
 """A step of a shape: its passes in order, the sum of gradients, the optimizer."""
 
 from array import array
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from solver.shapes.efficiency import Efficiencies
@@ -57,12 +58,7 @@ def simulate_step(
 def step_of(shape: JobShape, times: StageTimes) -> StepTime:
     """Simulate a step whose times are known."""
     order = flat_order(shape.schedule, shape.pp, shape.vpp, shape.micro_batches)
-    durations = array("d", [us for each in times.passes for us in each])
-    messages = array("d", [0.0]) * (shape.pp * shape.pp)
-    for rank in range(shape.pp if shape.pp > 1 else 0):
-        other = (rank + 1) % shape.pp
-        messages[rank * shape.pp + other] = messages[other * shape.pp + rank] = times.messages[rank]
-    pipeline = order.run(durations, messages)
+    pipeline = order.run(*flat_times(shape, times))
     finished, reduced = _ends_of_ranks(shape, times, order)
     time = pipeline
     update = [0.0] * shape.pp
@@ -80,6 +76,16 @@ def step_of(shape: JobShape, times: StageTimes) -> StepTime:
     )
 
 
+def flat_times(shape: JobShape, times: StageTimes) -> "tuple[array[float], array[float]]":
+    """Return the times of passes and of messages [us] as a :class:`FlatOrder` takes them."""
+    durations = array("d", [us for each in times.passes for us in each])
+    messages = array("d", [0.0]) * (shape.pp * shape.pp)
+    for rank in range(shape.pp if shape.pp > 1 else 0):
+        other = (rank + 1) % shape.pp
+        messages[rank * shape.pp + other] = messages[other * shape.pp + rank] = times.messages[rank]
+    return durations, messages
+
+
 def _busy(shape: JobShape, times: StageTimes) -> list[float]:
     """Time in which each rank's passes run [us]."""
     busy = [0.0] * shape.pp
@@ -91,12 +97,22 @@ def _busy(shape: JobShape, times: StageTimes) -> list[float]:
 def _ends_of_ranks(
     shape: JobShape, times: StageTimes, order: FlatOrder
 ) -> tuple[list[float], list[float]]:
-    """Return when each rank's last pass ends, and when the sums of its gradients do [us].
+    """Return when each rank's last pass ends, and when the sums of its gradients do [us]."""
+    finished = [order.ends[i] for i in order.last_of_ranks]
+    reduced = finished.copy()
+    for stage, _, end in sums_of_gradients(shape, times, order):
+        reduced[stage % shape.pp] = max(reduced[stage % shape.pp], end)
+    return finished, reduced
 
-    The last pass that adds to a virtual stage's gradients gives them in equal pieces, one sum each.
+
+def sums_of_gradients(
+    shape: JobShape, times: StageTimes, order: FlatOrder
+) -> Iterator[tuple[int, float, float]]:
+    """Yield the sums of gradients: virtual stage, start and end [us], in the order of their passes.
+
+    The last pass that adds to a virtual stage's gradients gives them in equal pieces, one sum each,
+    one after another on each rank.
     """
-    ends = order.ends
-    finished = [ends[i] for i in order.last_of_ranks]
     reduced = [0.0] * shape.pp
     pieces = shape.overlapped_buckets
     for stage, i in sorted(enumerate(order.last_of_stages), key=lambda each: each[1]):
@@ -104,8 +120,7 @@ def _ends_of_ranks(
         long = times.passes[stage][order.passes[i].kind]
         one = times.reductions[stage] / pieces
         for piece in range(1, pieces + 1):
-            ready = ends[i] - long * (pieces - piece) / pieces
-            reduced[rank] = max(reduced[rank], ready) + one
-    for rank in range(shape.pp):
-        reduced[rank] = max(reduced[rank], finished[rank])
-    return finished, reduced
+            ready = order.ends[i] - long * (pieces - piece) / pieces
+            start = max(reduced[rank], ready)
+            reduced[rank] = start + one
+            yield stage, start, reduced[rank]

@@ -1,13 +1,15 @@
 """Rankings of shapes as they are asked for: in Python, and by the command."""
 
 import json
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import interlace
-from app.calls.shapes import ranking
+from app.calls.shapes import ranking, timeline
+from app.errors import InvalidRequest
 from app.routers.shapes import EXAMPLE
 from app.schemas.shapes import ShapeAnswer
 from solver.shapes.efficiency import ASSUMED
@@ -227,3 +229,46 @@ def test_flags_that_do_not_go_together(run: Run) -> None:
     done = run("shape", "--node-gpus", "4")
     assert done.returncode == 2
     assert "--node-gbps" in done.stderr
+
+
+def drawn(fields: dict[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(timeline(None, json.dumps(JOB | fields).encode()).content)
+    return found
+
+
+def test_the_best_shape_is_drawn_as_it_is_simulated() -> None:
+    answer = interlace.shape(JOB)
+    for shape, row in ((None, answer.best[0]), (answer.best[1].shape, answer.best[1])):
+        trace = drawn({} if shape is None else {"shape": asdict(shape)})
+        assert trace["otherData"]["iteration_time_us"] == pytest.approx(row.time_us, rel=1e-9)
+        spans = [event for event in trace["traceEvents"] if event["ph"] == "X"]
+        assert max(e["ts"] + e["dur"] for e in spans) <= row.time_us * (1 + 1e-9)
+    piped = drawn({"shape": {"pp": 2, "dp": 8, "micro_batches": 8}})
+    names = {e["args"]["name"] for e in piped["traceEvents"] if e["name"] == "thread_name"}
+    assert {"0/compute", "1/compute", "0-1", "1-0"} <= names
+    passes = [e for e in piped["traceEvents"] if e.get("cat") == "compute" and e["name"][0] in "FB"]
+    assert len(passes) == 2 * 2 * 8
+
+
+def test_what_cannot_be_drawn_is_said() -> None:
+    for shape, pointer, said in (
+        ({"pp": 2, "dp": 4}, "/shape", "must be the GPUs of the job, 16; 8"),
+        ({"tp": 3, "dp": 16}, "/shape/tp", "divide"),
+        ({"pp": 2, "dp": 8, "micro_batches": 10_000}, "/shape/micro_batches", "30,000 passes"),
+        ({"pp": 2, "dp": 8, "precision": "int3"}, "/shape/precision", "one of the GPU's"),
+        ({"pp": 2, "dp": 8, "layers_of_stages": [3, 4]}, "/shape/layers_of_stages", "32"),
+    ):
+        with pytest.raises(InvalidRequest) as caught:
+            drawn({"shape": shape})
+        faults = {fault.pointer: fault.detail for fault in caught.value.faults}
+        assert said in faults[pointer], faults
+
+
+def test_the_command_writes_the_timeline_of_the_best(
+    service: Service, run: Run, tmp_path: Path
+) -> None:
+    here, there = tmp_path / "here.json", tmp_path / "there.json"
+    url = str(service.client.base_url)
+    assert run("shape", *FLAGS, "--timeline", str(here)).returncode == 0
+    assert run("shape", *FLAGS, "--timeline", str(there), "--server", url).returncode == 0
+    assert json.loads(here.read_text()) == json.loads(there.read_text())

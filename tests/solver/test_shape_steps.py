@@ -1,6 +1,7 @@
 """Steps of shapes: against the graph of the same shape, by hand, and laws."""
 
 from dataclasses import replace
+from itertools import pairwise
 
 import pytest
 from hypothesis import assume, given, settings
@@ -22,6 +23,7 @@ from solver.shapes.memory import peak_memory, rank_memories
 from solver.shapes.published import PUBLISHED
 from solver.shapes.stage_times import stage_times
 from solver.shapes.step import simulate_step
+from solver.shapes.step_trace import step_trace
 from solver.shapes.transformer import Transformer, faults_of_transformer
 from solver.simulation.engine import simulate
 
@@ -65,6 +67,29 @@ def test_a_step_takes_as_long_as_its_graph(shape, model) -> None:
     step = simulate_step(model, CLUSTER, shape, ASSUMED)
     graph, network = job_graph(model, CLUSTER, shape, ASSUMED)
     assert step.time_us == pytest.approx(simulate(graph, network, wfbp).iteration_time, rel=1e-9)
+
+
+@given(shapes(), st.sampled_from([MODEL, EXPERTS]))
+@settings(max_examples=25, deadline=None)
+def test_a_trace_has_each_pass_and_message_when_the_graph_has_it(shape, model) -> None:
+    trace = step_trace(model, CLUSTER, shape, ASSUMED)
+    spans = [e for e in trace["traceEvents"] if e["ph"] == "X"]
+    by_thread: dict[int, list[tuple[float, float]]] = {}
+    for event in spans:
+        by_thread.setdefault(event["tid"], []).append((event["ts"], event["ts"] + event["dur"]))
+    for own in by_thread.values():  # a thread does one thing at a time
+        own.sort()
+        assert all(two[0] >= one[1] - 1e-6 for one, two in pairwise(own))
+    summed = shape.dp * shape.cp > 1 and shape.sharding != "parameters"
+    if shape.overlapped_buckets > 1 or not (shape.pp > 1 or summed):
+        return
+    graph, network = job_graph(model, CLUSTER, shape, ASSUMED)
+    ran = simulate(graph, network, wfbp)
+    drawn = {event["name"]: event["ts"] + event["dur"] for event in spans}
+    for op, end in zip(graph.ops, ran.ends, strict=True):
+        if op.id[0] in "FBW" or op.id.startswith("send "):
+            assert drawn[op.id] == pytest.approx(end, rel=1e-9), op.id
+    assert trace["otherData"]["iteration_time_us"] == pytest.approx(ran.iteration_time, rel=1e-9)
 
 
 @given(shapes())

@@ -1,5 +1,6 @@
 """Rank the shapes of a job."""
 
+import json
 from pathlib import Path
 from typing import Annotated
 
@@ -48,6 +49,10 @@ def shape(
     price_per_gpu_hour: Annotated[float | None, option("ShapeRequest.price_per_gpu_hour")] = None,
     count: Annotated[int | None, option("ShapeRequest.count", metavar="N")] = None,
     launch: Annotated[str | None, option("ShapeRequest.launch", metavar="NAME")] = None,
+    timeline: Annotated[
+        Path | None,
+        typer.Option(metavar="PATH", help="Write a step of the best as JSON for ui.perfetto.dev."),
+    ] = None,
     set_: Set = None,
     server: ServerUrl = None,
     json_: AsJson = False,
@@ -62,6 +67,7 @@ def shape(
       interlace shape --model llama3-8b --gpu h100 --gpus 64 --node-gbps 3600 --network-gbps 400 --global-batch 256
       interlace shape job.json --tp 1,2,4 --rows measured.csv
       interlace shape job.json --set efficiencies.matmul=0.62 --json
+      interlace shape job.json --timeline best.trace.json
       interlace shape job.json --server http://planner:8000
     """  # noqa: E501 - a line of the help
     from app.cli import flags
@@ -70,8 +76,8 @@ def shape(
     from app.cli.shape_requests import levels_of, rows_of
     from app.reading.parsing import read_json
     from app.reading.requests import checked_plain
-    from app.schemas.shapes import ShapeRequest
-    from app.services.shapes import answer_of
+    from app.schemas.shapes import ShapeRequest, ShapeTimelineRequest
+    from app.services.shapes import answer_of, timeline_of
 
     assigned, at = assignments(set_), server_at(server)
     fields = present(
@@ -98,4 +104,8 @@ def shape(
         body = assigned.on({**body, **fields}) if isinstance(body, dict) else body
         request = checked_plain(body, ShapeRequest)
         answer = at.shape(request) if at else answer_of(request)
+        if timeline is not None:
+            drawn = checked_plain(body, ShapeTimelineRequest)
+            trace = at.shape_timeline(drawn) if at else timeline_of(drawn)
+            timeline.write_text(json.dumps(trace), encoding="utf-8")
     print(answer.model_dump_json(indent=1) if json_ else render(answer))
