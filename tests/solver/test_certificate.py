@@ -136,3 +136,28 @@ def test_the_command(tmp_path, capsys):
     paths[0].write_text("{}")
     assert main(list(map(str, paths))) == 2
     assert main([]) == 2
+
+
+@pytest.mark.parametrize(
+    ("changed", "code", "said"),
+    [
+        (lambda text: "[" * 100_000 + "]" * 100_000, 2, "RecursionError"),
+        (lambda text: f'{{"lower_bound_us": 9, {text[1:]}', 2, "twice"),
+        (lambda text: text.replace('"gap": 0', '"gap": 0.25', 1), 1, "/gap"),
+        (lambda text: text.replace('"gap": 0', '"gap": 1e999999999', 1), 2, "no number"),
+        (lambda text: text.replace('"gap": 0', '"gap": NaN', 1), 2, "NaN"),
+        (lambda text: text[:-9], 2, "JSONDecodeError"),
+    ],
+)
+def test_a_plan_of_another_form_is_not_checked_or_refused(tmp_path, capsys, changed, code, said):
+    _, files = files_of(build("two", TWO), SLOW)
+    files[1]["gap"] = 0
+    paths = [tmp_path / f"{i}.json" for i in range(3)]
+    for path, text in zip(paths, files, strict=True):
+        path.write_text(json.dumps(text))
+    assert main(list(map(str, paths))) == 0
+    paths[1].write_text(changed(paths[1].read_text()))
+    capsys.readouterr()
+    assert main(list(map(str, paths))) == code
+    told = capsys.readouterr()
+    assert said in told.out + told.err
