@@ -169,29 +169,25 @@ def _row(
 
 def _in_step(
     prepared: Sequence[ServerStep], options: ThroughputOptions, links: ServerLinks, workers: int
-) -> tuple[float, float]:
-    """Run workers that begin together; return the interval of their throughput [examples/s]."""
+) -> float:
+    """Run workers that begin together; return their throughput [examples/s]."""
     few = fewer(run_options(prepared, options, links.bandwidth_gbps, workers))
     run = run_steps(prepared, workers, links, replace(few, stagger_us=0.0))
-    rate, low, high = examples_per_s(pace_of(run), options.batch_size)
-    return low or rate, high or rate
+    return examples_per_s(pace_of(run), options.batch_size)[0]
 
 
-def _with_both(row: ThroughputRow, beside: tuple[float, float]) -> tuple[ThroughputRow, list[str]]:
-    """Widen a row's interval by that of workers in step; say so where the two are apart."""
+def _with_both(row: ThroughputRow, in_step: float) -> tuple[ThroughputRow, list[str]]:
+    """Widen a row's interval to hold workers in step, and say so, where they are outside."""
     low, high = row.low_examples_per_s, row.high_examples_per_s
-    if low is None or high is None:
+    if low is None or high is None or low <= in_step <= high:
         return row, []
     wide = replace(
-        row, low_examples_per_s=min(low, beside[0]), high_examples_per_s=max(high, beside[1])
+        row, low_examples_per_s=min(low, in_step), high_examples_per_s=max(high, in_step)
     )
-    if beside[0] <= high and low <= beside[1]:
-        return wide, []
     note = (
         f"With {workers_text(row.workers)} at {row.bandwidth_gbps:g} Gbit/s workers that begin "
-        f"together train {beside[0]:.4g} to {beside[1]:.4g} examples/s, those that begin one after "
-        f"the other {low:.4g} to {high:.4g}: which of them a run falls into is not known, and the "
-        "interval holds both."
+        f"together train {in_step:.4g} examples/s, those that begin one after the other {low:.4g} "
+        f"to {high:.4g}: which of them a run falls into is not known, and the interval holds both."
     )
     return wide, [note]
 
