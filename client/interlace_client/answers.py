@@ -497,8 +497,8 @@ class ThroughputRow:
     examples_per_s
         Of all workers, simulated.
     low_examples_per_s
-        95 % interval of the simulated mean, and of that of workers that begin in step where those
-        that vary begin one after the other; None of too few steps.
+        95 % interval of the simulated mean, widened to the mean of workers that begin in step where
+        those that vary begin one after the other; None of too few steps.
     high_examples_per_s
         Its other end.
     step_us
