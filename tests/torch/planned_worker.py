@@ -63,6 +63,30 @@ class Centred(nn.Module):
         return hidden
 
 
+def passes_beside_the_run(folder: Path, rank: int) -> None:
+    """The module itself, called after a step: the first rank's statistics keep what it adds."""
+
+    def trained(*, is_planned: bool) -> list[torch.Tensor]:
+        torch.manual_seed(0)
+        net = nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8), nn.Linear(8, 2))
+        sgd = torch.optim.SGD(net.parameters(), 0.1)
+        model = PlannedDDP(net, sgd) if is_planned else DistributedDataParallel(net)
+        draws = torch.Generator().manual_seed(rank)
+        for _ in range(4):
+            batch = torch.randn(6, 4, generator=draws)
+            model(batch).square().mean().backward()
+            sgd.step()
+            sgd.zero_grad()
+            net(2 * batch)
+        if is_planned:
+            model.detach()
+        return [tensor.detach().clone() for tensor in (*net.parameters(), *net.buffers())]
+
+    ours, theirs = trained(is_planned=True), trained(is_planned=False)
+    alike = ours if rank == 0 else ours[:6]  # the other's statistics are its own until a step's end
+    assert all(torch.equal(a, b) for a, b in zip(alike, theirs, strict=False))
+
+
 def trials(folder: Path, rank: int) -> None:
     """All arms train as DistributedDataParallel does; what is slower on any rank goes."""
     by_turns = lambda m, sample: taking("ab"[(sample.step + sample.rank) % 3 % 2])(m, sample)
@@ -444,6 +468,7 @@ SCENARIOS = {
     scenario.__name__: scenario
     for scenario in (
         ignored_parameters,
+        passes_beside_the_run,
         steps_that_cannot_be_cut,
         trials,
         windows,

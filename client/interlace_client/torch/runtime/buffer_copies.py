@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
@@ -31,7 +32,20 @@ class BufferCopies:
         self._kinds = [(buffers, *_flat(buffers)) for buffers in kinds.values()]
         self._group = PrivateGroup(process_group, timeout=timeout)
         self._started: list[tuple[list[int], Any]] = []
+        self._module = module
         self.is_due = False
+
+    def hear(self) -> list[Callable[[], None]]:
+        """Put copies in place before any forward pass, also one past the run; return what ends it.
+
+        Batch norm changes its statistics without a new version: what such a pass added would be
+        overwritten. The hooks of scripted modules, and of those compiled in place, cannot be had.
+        """
+        if isinstance(self._module, torch.jit.ScriptModule) or getattr(
+            self._module, "_compiled_call_impl", None
+        ):
+            return []
+        return [self._module.register_forward_pre_hook(_BeforePass(self._place)).remove]
 
     def start(self) -> None:
         """Begin to copy, when it is due."""
@@ -61,6 +75,23 @@ class BufferCopies:
                 with torch.no_grad():
                     torch._foreach_copy_([buffers[k] for k in same], [views[k] for k in same])
         self._started.clear()
+
+
+class _BeforePass:
+    """A forward pre-hook; a copy of it, in a copied module, does nothing."""
+
+    def __init__(self, place: Callable[[], None]) -> None:
+        self._place = place
+
+    def __call__(self, *_: Any) -> None:
+        self._place()
+
+    def __reduce__(self) -> Any:
+        return _nothing_to_place, ()
+
+
+def _nothing_to_place() -> _BeforePass:
+    return _BeforePass(lambda: None)
 
 
 def _flat(buffers: list[torch.Tensor]) -> tuple[torch.Tensor, list[torch.Tensor]]:

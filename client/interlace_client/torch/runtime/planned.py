@@ -193,6 +193,8 @@ class PlannedDDP(RefusingModule):
             self.module, arrivals.waiting, arrivals.await_parameters
         )
         self._removals += self._passes.hear()
+        if self._buffers_of:
+            self._removals += self._buffers_of.hear()
 
     def _remove_hooks(self) -> None:
         for remove in self._removals:
