@@ -168,6 +168,7 @@ KEEPS_NOTHING = {
     "/v1/predictions/scaling",
     "/v1/predictions/placements",
     "/v1/shapes",
+    "/v1/shapes/timeline",
     "/v1/mixes",
     "/v1/allocations",
 }
