@@ -7,6 +7,7 @@ from datetime import timedelta
 from typing import Any
 
 import torch
+import torch.distributed as dist
 from torch import nn
 
 from interlace_client.torch.runtime.wrapping import shared_buffers
@@ -33,16 +34,21 @@ class BufferCopies:
         self._group = PrivateGroup(process_group, timeout=timeout)
         self._started: list[tuple[list[int], Any]] = []
         self._module = module
+        self._is_source = dist.get_rank(process_group) == 0
         self.is_due = False
 
     def hear(self) -> list[Callable[[], None]]:
-        """Put copies in place before any forward pass, also one past the run; return what ends it.
+        """Put copies in place before a forward pass past the run, too; return what ends that.
 
         Batch norm changes its statistics without a new version: what such a pass added would be
-        overwritten. The hooks of scripted modules, and of those compiled in place, cannot be had.
+        overwritten. That is for the first rank, whose copies are its own buffers; the others' stay
+        as they are until the next step. The hooks of scripted modules, and of those compiled in
+        place, cannot be had.
         """
-        if isinstance(self._module, torch.jit.ScriptModule) or getattr(
-            self._module, "_compiled_call_impl", None
+        if (
+            not self._is_source
+            or isinstance(self._module, torch.jit.ScriptModule)
+            or getattr(self._module, "_compiled_call_impl", None)
         ):
             return []
         return [self._module.register_forward_pre_hook(_BeforePass(self._place)).remove]
