@@ -356,8 +356,8 @@ def test_a_fit_is_the_same_over_http(service: Service, run: Run, tmp_path: Path)
     path = tmp_path / "recorded.json"
     path.write_text(json.dumps(RECORDED | {"bandwidths_gbps": [40]}))  # a file's, so not kept
     flags = (str(path), "--fit", "--workers", "1", "--json", "--timeline")
-    here = run("parameter-server", *flags, "here.json")
-    there = run("parameter-server", *flags, "there.json", "--server", url)
+    here = run("parameter-server", *flags, str(tmp_path / "here.json"))
+    there = run("parameter-server", *flags, str(tmp_path / "there.json"), "--server", url)
     assert (here.returncode, there.returncode) == (0, 0)
     assert lasting(there.stdout) == lasting(here.stdout)
 
