@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
@@ -24,6 +23,8 @@ class BufferCopies:
     ----------
     is_due
         Whether a backward pass has been since the last copy.
+    is_source
+        Whether this is the first rank, whose copies are its own buffers.
     """
 
     def __init__(self, module: nn.Module, process_group: Any, timeout: timedelta | None) -> None:
@@ -33,31 +34,14 @@ class BufferCopies:
         self._kinds = [(buffers, *_flat(buffers)) for buffers in kinds.values()]
         self._group = PrivateGroup(process_group, timeout=timeout)
         self._started: list[tuple[list[int], Any]] = []
-        self._module = module
-        self._is_source = dist.get_rank(process_group) == 0
+        self.is_source = dist.get_rank(process_group) == 0
         self.is_due = False
-
-    def hear(self) -> list[Callable[[], None]]:
-        """Put copies in place before a forward pass past the run, too; return what ends that.
-
-        Batch norm changes its statistics without a new version: what such a pass added would be
-        overwritten. That is for the first rank, whose copies are its own buffers; the others' stay
-        as they are until the next step. The hooks of scripted modules, and of those compiled in
-        place, cannot be had.
-        """
-        if (
-            not self._is_source
-            or isinstance(self._module, torch.jit.ScriptModule)
-            or getattr(self._module, "_compiled_call_impl", None)
-        ):
-            return []
-        return [self._module.register_forward_pre_hook(_BeforePass(self._place)).remove]
 
     def start(self) -> None:
         """Begin to copy, when it is due."""
         if not self.is_due:
             return
-        self._place()
+        self.place()
         self.is_due = False
         for buffers, flat, views in self._kinds:
             torch._foreach_copy_(views, buffers)
@@ -70,10 +54,14 @@ class BufferCopies:
         A buffer that was written since the copy began, as by loading a state dict, stays.
         """
         self.start()
-        self._place()
+        self.place()
 
-    def _place(self) -> None:
-        """Wait for what has begun."""
+    def place(self) -> None:
+        """Wait for what has begun, and put it in place.
+
+        The first rank does so before any forward pass: batch norm changes its statistics without a
+        new version, and what a pass beside the run added would be overwritten.
+        """
         for (buffers, _, views), (versions, work) in zip(self._kinds, self._started):
             work.wait()
             same = [k for k, buffer in enumerate(buffers) if buffer._version == versions[k]]
@@ -81,23 +69,6 @@ class BufferCopies:
                 with torch.no_grad():
                     torch._foreach_copy_([buffers[k] for k in same], [views[k] for k in same])
         self._started.clear()
-
-
-class _BeforePass:
-    """A forward pre-hook; a copy of it, in a copied module, does nothing."""
-
-    def __init__(self, place: Callable[[], None]) -> None:
-        self._place = place
-
-    def __call__(self, *_: Any) -> None:
-        self._place()
-
-    def __reduce__(self) -> Any:
-        return _nothing_to_place, ()
-
-
-def _nothing_to_place() -> _BeforePass:
-    return _BeforePass(lambda: None)
 
 
 def _flat(buffers: list[torch.Tensor]) -> tuple[torch.Tensor, list[torch.Tensor]]:

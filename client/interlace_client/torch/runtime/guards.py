@@ -128,6 +128,16 @@ def guard(
     return removals, unseen
 
 
+def before_forward(module: nn.Module, do: Callable[[], None]) -> list[Callable[[], None]]:
+    """Do something before each forward pass of a module; return what ends that.
+
+    The hooks of scripted modules, and of those compiled in place, cannot be had.
+    """
+    if _has_closed_hooks(module):
+        return []
+    return [module.register_forward_pre_hook(_BeforeForward([], lambda _: do())).remove]
+
+
 def is_guarded(model: nn.Module) -> bool:
     """Tell whether a part of a model has guards."""
     return any(isinstance(module._parameters, GuardedParameters) for module in model.modules())

@@ -16,7 +16,7 @@ from interlace_client.torch.plans import BucketPlan, PythonPlan, reversed_bucket
 from interlace_client.torch.runtime.arrivals import Arrivals
 from interlace_client.torch.runtime.buffer_copies import BufferCopies
 from interlace_client.torch.runtime.compression import register, wire_of
-from interlace_client.torch.runtime.guards import guard, is_guarded
+from interlace_client.torch.runtime.guards import before_forward, guard, is_guarded
 from interlace_client.torch.runtime.handing_over import successor
 from interlace_client.torch.runtime.launch_order import (
     LaunchOrder,
@@ -193,8 +193,8 @@ class PlannedDDP(RefusingModule):
             self.module, arrivals.waiting, arrivals.await_parameters
         )
         self._removals += self._passes.hear()
-        if self._buffers_of:
-            self._removals += self._buffers_of.hear()
+        if self._buffers_of and self._buffers_of.is_source:
+            self._removals += before_forward(self.module, self._buffers_of.place)
 
     def _remove_hooks(self) -> None:
         for remove in self._removals:
