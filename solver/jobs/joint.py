@@ -1,7 +1,8 @@
 """Plans of jobs together: shifts in time, priorities, periods, and which plan each job runs."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import product
 from math import ceil
 
@@ -124,13 +125,13 @@ def plan_mix(
             search.score(terms)
         for terms in search.best(3):
             search.improve(terms)
-    has_few = len(mix.jobs) <= _FEW
-    longer = iterations * _LONGER_OF_MANY
-    if has_few:
+    run: Callable[[Mix, str, _Terms, int], RuledMix] = rule_mix
+    most, longer = _CHECKED_OF_MANY, iterations * _LONGER_OF_MANY
+    if 1 < len(mix.jobs) <= _FEW:
+        run, most = partial(_checked, worst=worst), _CHECKED
         longer = max(longer, min(iterations * _LONGER, _LONGEST))
-    most = _CHECKED if has_few else _CHECKED_OF_MANY
-    found = [_checked(mix, name, terms, longer, worst=worst) for name, terms in rules.items()]
-    others = [_checked(mix, "joint", terms, longer, worst=worst) for terms in search.best(most)]
+    found = [run(mix, name, terms, longer) for name, terms in rules.items()]
+    others = [run(mix, "joint", terms, longer) for terms in search.best(most)]
     best = min([*found, *others], key=lambda each: (*_key(each, worst=worst), _asked(each.terms)))
     for rule in found:  # what asks for less, if it is as good
         if _key(rule, worst=worst)[0] <= _key(best, worst=worst)[0]:
@@ -143,7 +144,7 @@ def plan_mix(
         mean_bound(mix),
         worst_bound(mix),
         _tolerated(mix, joint, iterations, worst=worst),
-        search.simulations + (2 if 1 < len(mix.jobs) <= _FEW else 1) * (len(found) + len(others)),
+        search.simulations + (1 if run is rule_mix else 2) * (len(found) + len(others)),
     )
 
 
@@ -159,12 +160,8 @@ def _until_met(mix: Mix) -> int:
     return most
 
 
-def rule_mix(mix: Mix, rule: str, terms: Sequence[JobTerms], iterations: int = 20) -> RuledMix:
+def rule_mix(mix: Mix, rule: str, terms: _Terms, iterations: int = 20) -> RuledMix:
     """Run a mix under terms, and name it."""
-    return _ruled(mix, rule, tuple(terms), iterations)
-
-
-def _ruled(mix: Mix, rule: str, terms: _Terms, iterations: int) -> RuledMix:
     run = simulate_mix(mix, terms, iterations)
     slow = slowdowns_of(mix, run)
     weights = [job.weight for job in mix.jobs]
@@ -174,10 +171,8 @@ def _ruled(mix: Mix, rule: str, terms: _Terms, iterations: int) -> RuledMix:
 
 def _checked(mix: Mix, rule: str, terms: _Terms, iterations: int, *, worst: bool) -> RuledMix:
     """Run terms as they are and nudged; the latter count where they are worse."""
-    plain = _ruled(mix, rule, terms, iterations)
-    if not 1 < len(mix.jobs) <= _FEW:
-        return plain
-    nudged = _ruled(mix, rule, _nudged(mix, terms), iterations)
+    plain = rule_mix(mix, rule, terms, iterations)
+    nudged = rule_mix(mix, rule, _nudged(mix, terms), iterations)
     if _key(nudged, worst=worst)[0] <= _key(plain, worst=worst)[0] * (1 + _NUDGED):
         return plain
     return replace(nudged, terms=terms)
@@ -185,9 +180,11 @@ def _checked(mix: Mix, rule: str, terms: _Terms, iterations: int, *, worst: bool
 
 def _nudged(mix: Mix, terms: _Terms) -> _Terms:
     """Return terms of which all jobs but the first begin a little later."""
-    late = [own.offset_us + _NUDGE * job.alone_us for own, job in zip(terms, mix.jobs, strict=True)]
-    moved = (replace(own, offset_us=us) for own, us in zip(terms[1:], late[1:], strict=True))
-    return (terms[0], *moved)
+    later = (
+        replace(own, offset_us=own.offset_us + _NUDGE * job.alone_us)
+        for own, job in zip(terms[1:], mix.jobs[1:], strict=True)
+    )
+    return (terms[0], *later)
 
 
 def _key(ruled: RuledMix, *, worst: bool) -> tuple[float, float]:
@@ -219,7 +216,7 @@ class _TermsSearch:
         """Return what terms come to, None when the effort is spent."""
         found = self._scores.get(terms)
         if found is None and len(self._scores) < self._most:
-            ruled = _ruled(self._mix, "joint", terms, self._iterations)
+            ruled = rule_mix(self._mix, "joint", terms, self._iterations)
             found = self._scores[terms] = _key(ruled, worst=self._worst)
         return found
 
@@ -311,7 +308,7 @@ def _tolerated(
             own = joint.terms[j]
             terms = list(joint.terms)
             terms[j] = replace(own, offset_us=own.offset_us + late)
-            now = _ruled(mix, "joint", tuple(terms), iterations)
+            now = rule_mix(mix, "joint", tuple(terms), iterations)
             if _key(now, worst=worst)[0] > _key(joint, worst=worst)[0] * (1 + _TOLERATED):
                 limit = last
                 break
