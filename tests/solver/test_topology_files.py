@@ -161,3 +161,5 @@ def test_hypernodes() -> None:
     topology = topology_of_document(document)
     assert [(node.name, node.gpus) for node in topology.nodes] == [("a1", 8), ("b1", 4), ("b2", 8)]
     assert topology.path("a1", "b2") == ("a1>s0", "s0>s2", "s1>s2", "b2>s1")
+    nodes[1]["status"] = {"allocatable": {"nvidia.com/gpu": "0"}}  # left out, as by labels
+    assert [node.name for node in topology_of_document(document).nodes] == ["a1", "b2"]

@@ -35,6 +35,12 @@ def looks_like(document: Any) -> bool:
     )
 
 
+def gpus_of(node: dict[str, Any]) -> int | None:
+    """Return the GPUs that a node counts; None where it counts none of them."""
+    counted = ((node.get("status") or {}).get("allocatable") or {}).get(GPU)
+    return None if counted is None else int(counted)
+
+
 def read(document: Any, gpus: int | None = None, labels: tuple[str, ...] | None = None) -> Topology:
     """Return the topology of nodes by their labels.
 
@@ -73,14 +79,14 @@ def read(document: Any, gpus: int | None = None, labels: tuple[str, ...] | None 
         raise InvalidTopology(faults)
     nodes = []
     for name, own, item in zip(names, found, items, strict=True):
-        counted = ((item.get("status") or {}).get("allocatable") or {}).get(GPU)
+        counted = gpus_of(item)
         # Names of racks need not differ from zone to zone: the whole way down names a switch.
         way = ["/".join(own[label] for label in reversed(levels[i:])) for i in range(len(levels))]
         top = () if len(levels) > 1 else ("network",)
         nodes.append(
             ClusterNode(
                 name,
-                int(counted) if counted is not None else gpus or ASSUMED_GPUS,
+                counted if counted is not None else gpus or ASSUMED_GPUS,
                 (*way, *top),
                 own.get(ACCELERATOR),
                 tuple(sorted(own.items())),

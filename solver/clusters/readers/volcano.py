@@ -4,7 +4,7 @@ import re
 from dataclasses import replace
 from typing import Any
 
-from solver.clusters.readers.kubernetes import GPU
+from solver.clusters.readers.kubernetes import gpus_of
 from solver.clusters.readers.slurm_conf import ASSUMED_GPUS
 from solver.clusters.readers.switches import SwitchBelow, topology_of_switches
 from solver.clusters.topology import Topology
@@ -37,7 +37,8 @@ def read(document: Any, gpus: int | None = None) -> Topology:
         When the sets are no tree.
     """
     items = [item for item in document["items"] if isinstance(item, dict)]
-    names = [_name(item) for item in items if item.get("kind") == "Node"]
+    counted = {_name(item): gpus_of(item) for item in items if item.get("kind") == "Node"}
+    names = [name for name, count in counted.items() if count != 0]
     switches = []
     for i, item in enumerate(items):
         if item.get("kind") != "HyperNode":
@@ -48,20 +49,13 @@ def read(document: Any, gpus: int | None = None) -> Topology:
             selector = member.get("selector") or {}
             exact = (selector.get("exactMatch") or {}).get("name")
             pattern = (selector.get("regexMatch") or {}).get("pattern")
-            meant = [exact] if exact else []
+            meant = [exact] if exact and counted.get(exact) != 0 else []
             if pattern:
                 meant = [name for name in names if re.search(pattern, name)]
             (below if member.get("type") == "HyperNode" else nodes).extend(meant)
         switches.append(SwitchBelow(_name(item), tuple(below), tuple(nodes), f"/items/{i}"))
     found = topology_of_switches(switches, gpus or ASSUMED_GPUS)
-    counted = {
-        _name(item): int(count)
-        for item in items
-        if item.get("kind") == "Node"
-        and (count := ((item.get("status") or {}).get("allocatable") or {}).get(GPU))
-        and int(count) > 0
-    }
-    own = (replace(node, gpus=counted.get(node.name, node.gpus)) for node in found.nodes)
+    own = (replace(node, gpus=counted.get(node.name) or node.gpus) for node in found.nodes)
     return replace(found, nodes=tuple(own))
 
 
