@@ -11,7 +11,7 @@ from threading import Lock
 from cachetools import TTLCache
 from sqlalchemy import Connection, func, select
 
-from app.errors import QuotaUsedUp, RateLimited
+from app.errors import QuotaUsedUp, RateLimited, StorageUnavailable
 from app.operations.callers import Caller
 from app.storage.database import Store
 from app.storage.tables import CostModelRow, GraphRow, JobRow, UsageRow
@@ -64,8 +64,12 @@ class StoredUsage:
         """Add what the calls of an owner have taken to its day."""
         with self._lock:
             seconds = self._called_s.pop(owner, 0.0)
-        if seconds:
-            add_solving(self._store, owner, seconds)
+        try:
+            if seconds:
+                add_solving(self._store, owner, seconds)
+        except StorageUnavailable:  # it still counts here, and is written down later
+            self.called(owner, seconds)
+            raise
 
     def close(self) -> None:
         """Write down what is not yet."""
