@@ -1,6 +1,6 @@
 """Rankings of shapes: a body in, the answer out."""
 
-import json
+from pydantic_core import to_json
 
 from app.calls.messages import Answered
 from app.reading.requests import read_plain
@@ -18,4 +18,4 @@ def ranking(_store: Store, body: bytes) -> Answered:
 def timeline(_store: Store, body: bytes) -> Answered:
     """Draw a step of one shape."""
     found = shapes.timeline_of(read_plain(body, ShapeTimelineRequest))
-    return Answered(json.dumps(found).encode())
+    return Answered(to_json(found))

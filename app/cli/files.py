@@ -128,8 +128,7 @@ def read_simulation(source: GraphSource, fields: Json) -> "CheckedRequest[Simula
 def read_prediction(source: GraphSource, fields: Json) -> "tuple[Graph | None, PredictionRequest]":
     """Read files as an iteration that is to be predicted: a graph, or layers.
 
-    ``fields`` are the others of the request; where these ask for a fit, what the file says of links
-    and receivers is left out. Of a request for a plan the graph and the cluster are
+    ``fields`` are the others of the request. Of a request for a plan the graph and the cluster are
     taken.
     """
     from app.schemas.predictions import PredictionRequest
@@ -160,8 +159,8 @@ def read_steps(
     """Read files as steps through parameter servers: profiled ones, a graph, or layers.
 
     ``fields`` are the others of the request; where these ask for a fit, what the file says of links
-    and receivers is left out. Of a request for a plan or a prediction the graph or
-    the layers are taken; of a trace of parameter servers its steps, with what was assumed.
+    and receivers is left out. Of a request for a plan or a prediction the graph or the layers are
+    taken; of a trace of parameter servers its steps, with what was assumed.
     """
     from app.schemas.parameter_servers import FITTED_FIELDS, ParameterServerRequest
 

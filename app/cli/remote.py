@@ -172,8 +172,7 @@ class Server:
 
     def shape_timeline(self, request: ShapeTimelineRequest) -> dict[str, Any]:
         """Draw a step of one shape."""
-        with self._explaining(), self._client(10 * _WORK_S) as client:
-            self._check()
+        with self._explaining(), self._client(10 * _WORK_S) as client:  # shape() has checked it
             return client.post("/v1/shapes/timeline", _body(request))
 
     def mix(self, request: MixRequest) -> MixAnswer:

@@ -35,6 +35,10 @@ _AGAIN = list(RECOMPUTATIONS)
 _NONE: list[Any] = []
 _NOTHING: dict[str, Any] = {}
 
+Pieces = Annotated[
+    int, Field(ge=1, le=256, description="Pieces in which a stage's gradients overlap; 1: none.")
+]
+
 
 class TransformerBody(RequestModel):
     """A transformer by its numbers."""
@@ -127,10 +131,7 @@ class ShapeBody(RequestModel):
     reshard: Annotated[
         bool, Field(description="Gathered parameters are gathered again for the backward pass.")
     ] = True
-    overlapped_buckets: Annotated[
-        int,
-        Field(ge=1, le=256, description="Pieces in which a stage's gradients overlap; 1: none."),
-    ] = 1
+    overlapped_buckets: Pieces = 1
     layers_of_stages: Annotated[
         list[Annotated[int, Field(ge=0)]] | None,
         Field(max_length=16_384, description="Of each virtual stage; null for even ones."),
@@ -194,10 +195,7 @@ class ShapeRequest(RequestModel):
     precision: Annotated[Name, Field(description="Of the matrix multiplications.")] = "bf16"
     flash_attention: bool = True
     gradient_bytes: Annotated[int, Field(ge=2, le=4, description="2 or 4.")] = 4
-    overlapped_buckets: Annotated[
-        int,
-        Field(ge=1, le=256, description="Pieces in which a stage's gradients overlap; 1: none."),
-    ] = 1
+    overlapped_buckets: Pieces = 1
     efficiencies: Annotated[
         dict[Annotated[str, OneOf(FIGURES)], Annotated[float, Field(ge=1e-6, le=1e9)]],
         Field(max_length=len(FIGURES), description="Known figures of the machine, by name."),

@@ -83,7 +83,7 @@ def _ends(
     if times.tied_us:
         start = max(reduced[0], reduced[-1])
         reduced[0] = reduced[-1] = start + times.tied_us
-        for rank in {0, shape.pp - 1}:
+        for rank in (0, shape.pp - 1):  # there is a tied sum of several ranks alone
             thread = threads[f"{rank}/data"]
             yield span_event("tied gradients", ALL_REDUCE, 1, thread, start, reduced[rank], {})
     for rank in range(shape.pp):

@@ -1,6 +1,7 @@
 """Rank the shapes of a job."""
 
 import json
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
@@ -105,7 +106,8 @@ def shape(
         request = checked_plain(body, ShapeRequest)
         answer = at.shape(request) if at else answer_of(request)
         if timeline is not None:
-            drawn = checked_plain(body, ShapeTimelineRequest)
+            best = {"shape": asdict(answer.best[0].shape)} if answer.best else {}
+            drawn = checked_plain({**body, **best}, ShapeTimelineRequest)  # ranked once
             trace = at.shape_timeline(drawn) if at else timeline_of(drawn)
             timeline.write_text(json.dumps(trace), encoding="utf-8")
     print(answer.model_dump_json(indent=1) if json_ else render(answer))

@@ -79,12 +79,7 @@ def run(
         profiled_steps=len(steps),
         rows=list(predicted.rows),
         knees=list(predicted.knees),
-        notes=[
-            *fitted,
-            *predicted.notes,
-            *_of_graph(graph, request),
-            *_FORMULAS,
-        ],
+        notes=[*fitted, *predicted.notes, *_of_graph(graph, request), *_FORMULAS],
         evidence=stated_evidence(graph, "the speeds of links and servers"),
         warnings=[] if graph is None else units_of(graph),
         request=ParameterServerRequestOut.of(
