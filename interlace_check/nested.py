@@ -8,7 +8,11 @@ the last top of a side, or is a new top there (MODEL.md, section 5). All numbers
 from collections.abc import Callable
 from itertools import accumulate
 
-_CELLS, _MOST = 128, 2000
+#: Cells of a side; labels kept at most, at first and where those are too few.
+_CELLS, _MOST = 128, (64, 256)
+
+#: The least that it comes to, launches, both, e, f, the last tops' release and tail, in two parts.
+Label = tuple[int, int, int, int, int, int, int, int]
 
 
 def is_beaten(
@@ -16,39 +20,92 @@ def is_beaten(
 ) -> bool:
     """Tell whether some way to place the blocks may take less than the goal; a launch takes a more.
 
-    A label has how late the core starts for what is to come (e), its mirror image (f), what may be
-    added to either, the last tops' release and tail, and how many launches, if some in two parts.
+    A label has how late the core starts for what is to come (e), its mirror image (f), the least of
+    their sum, the last tops' release and tail, and how many launches, if some in two parts.
     """
     r, q = (list(accumulate(reversed(each), min))[::-1] for each in (release, tail))
     total = [0, *accumulate(work)]
     before, after = _side(r, total, a), _side(q, total, a)
-    kept = [(0, r[-1], q[-1], 0, r[-1], q[-1], 1, 0)]
-    for k in range(len(work) - 2, -1, -1):
-        w, o, made = work[k], work[k] if are_wide[k] else 0, set()
-        for _, e, f, s, x, y, m, torn in kept:
-            ways = [(e, f, s, x, y, m, torn), (e - a - w, f - a - w, s + w, r[k], q[k], m + 2, 1)]
-            ways += [(e - a - w, f - o, s + o, r[k], y, m + 1, torn)]
-            ways += [(e - o, f - a - w, s + o, x, q[k], m + 1, torn)]
-            ways += [(e - w, f - w, s + w, x, y, m, torn)] if torn or o else []
-            ways += [(e - w, f, s, x, y, m, torn), (e, f - w, s, x, y, m, torn)]
-            for e1, f1, s1, x1, y1, m1, torn1 in ways:
+    return all(_is_left(r, q, total, are_wide, a, goal, before, after, most) for most in _MOST)
+
+
+def _is_left(
+    r: list[int],
+    q: list[int],
+    total: list[int],
+    are_wide: list[bool],
+    a: int,
+    goal: int,
+    before: Callable[[int, int, int], int],
+    after: Callable[[int, int, int], int],
+    most: int,
+) -> bool:
+    """Tell whether a label is left that comes to less than the goal, or there are too many."""
+    kept: list[Label] = [(0, 1, r[-1] + q[-1], r[-1], q[-1], r[-1], q[-1], 0)]
+    span, near = r[-1] + q[-1] + total[-1] + len(r) * a, 0
+    for k in range(len(r) - 2, -1, -1):
+        w, made = total[k + 1] - total[k], set()
+        o = w if are_wide[k] else 0
+        for _, m, both, e, f, x, y, torn in kept:
+            t = both - a - w
+            ways = [(m, both, e, f, x, y, torn)]
+            ways += [(m + 1, t, e - a - w, f - o, r[k], y, torn)]
+            ways += [(m + 1, t, e - o, f - a - w, x, q[k], torn)]
+            ways += [(m + 2, t - a, e - a - w, f - a - w, r[k], q[k], 1)]
+            ways += [(m, both - w, e - w, f - w, x, y, torn)] if torn or o else []
+            ways += [(m, both - w, e - w, f, x, y, torn), (m, both - w, e, f - w, x, y, torn)]
+            for m1, both1, e1, f1, x1, y1, torn1 in ways:
                 e2, f2 = max(e1, x1), max(f1, y1)
-                s2 = max(0, max(0, s1 - (e2 - e1)) - (f2 - f1))
-                rest = max(before(k, e2, x1) + after(k, f2, y1), e2 + f2 + s2 - total[k])
+                both2 = max(both1, e2 + f2)
+                rest = max(before(k, e2, x1) + after(k, f2, y1), both2 - total[k])
                 if total[-1] + a * m1 + rest < goal:
-                    made.add((total[-1] + a * m1 + rest, e2, f2, s2, x1, y1, m1, torn1))
-        kept = []
-        for label in sorted(made):
-            _, e, f, s, x, y, m, torn = label
-            if not any(
-                max(0, u[1] - e, u[2] - f, u[1] + u[2] + u[3] - e - f - s) <= a * (m - u[6])
-                for u in kept
-                if u[4] <= x and u[5] <= y and u[7] >= torn
-            ):
-                kept.append(label)
-            if len(kept) > _MOST:
+                    made.add((total[-1] + a * m1 + rest, m1, both2, e2, f2, x1, y1, torn1))
+        near //= 4
+        while (few := _together(sorted(made), a, near, most)) is None:
+            near += near + span // 1_000_000 + 1
+            if near > 2 * span:
                 return True
-    return any(total[-1] + a * u[6] + u[1] + u[2] + u[3] < goal for u in kept)
+        kept = few
+    return any(total[-1] + a * m + both < goal for _, m, both, *_ in kept)
+
+
+def _together(made: list[Label], a: int, near: int, most: int) -> list[Label] | None:
+    """Let labels stand for others that are near, with the least of all figures; None: too many.
+
+    One with fewer launches stands for another one with as much more e, f and both as they cost.
+    """
+    kept: list[Label] = []
+    first: list[Label] = []  # as they were, so that none drifts
+    for label in made:
+        _, m, both, e, f, x, y, torn = label
+        best, least = -1, near + 1
+        for i, (_, m1, both1, e1, f1, x1, y1, torn1) in enumerate(first):
+            if m1 > m or torn1 < torn:
+                continue
+            s = a * (m - m1)
+            if max(e1 - e - s, f1 - f - s, both1 - both - s, x1 - x, y1 - y) > near:
+                continue
+            u = kept[i]
+            falls = max(0, u[3] - e - s) + max(0, u[4] - f - s), u[2] - both - s
+            fall = max(*falls, max(0, u[5] - x) + max(0, u[6] - y), 0)
+            if best < 0 or fall < least:
+                best, least = i, fall
+            if not fall:
+                break
+        if best < 0:
+            if len(kept) == most:
+                return None
+            kept.append(label)
+            first.append(label)
+            continue
+        bound, m1, both1, e1, f1, x1, y1, torn1 = kept[best]
+        s = a * (m - m1)
+        both1, e1, f1 = min(both1, both + s), min(e1, e + s), min(f1, f + s)
+        x1, y1 = min(x1, x), min(y1, y)
+        fall = min(max(0, e1 + f1 - both1), e1 - x1)  # both is no less than e and f together
+        f1 = min(f1, both1 - (e1 - fall))
+        kept[best] = (bound, m1, both1, e1 - fall, f1, x1, y1, torn1)
+    return kept
 
 
 def _side(head: list[int], total: list[int], a: int) -> Callable[[int, int, int], int]:

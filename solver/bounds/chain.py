@@ -20,8 +20,8 @@ from solver.fusion.chain.judge import ChainJudge
 from solver.fusion.chain.two_sided.search import bound_and_plan
 from solver.units import FloatArray, IntArray, same, slack
 
-#: Multiplies the labels of a nested bound that is to be sharp: sixteen times halves no gap more.
-_SHARP = 4
+#: Multiplies the labels of a nested bound that is to be sharp.
+_SHARP = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,11 +59,11 @@ def tightened(
     """Return the nested bound where it is above another one.
 
     That of a plan's time [us] to beat is sharper: what cannot beat it is not looked at. It is not
-    above that time. ``sharp`` keeps more labels, and counts what both sides need together.
+    above that time. ``sharp`` keeps more labels.
     """
     if same(best.value, to_beat):
         return best
-    value = bound_and_plan(chain, cost, to_beat, _SHARP if sharp else 1, sharp=sharp).bound
+    value = bound_and_plan(chain, cost, to_beat, _SHARP if sharp else 1).bound
     if value > best.value + slack(value):
         return LowerBound(value, NESTED, tuple(range(len(chain))))
     return best

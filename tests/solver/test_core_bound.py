@@ -9,15 +9,9 @@ from solver.bounds import core
 from solver.bounds.chain import LowerBound
 from solver.bounds.core import bound_of, core_proof, with_core
 from solver.bounds.kinds import COMPUTE, CORE
-from solver.chain import Chain, chain_of
-from solver.costs import Affine, Cost, MeasuredCost, alike
-from solver.fusion.chain.two_sided import labels
-from solver.fusion.chain.two_sided.outer import outside
-from solver.fusion.chain.two_sided.search import bound_and_plan
-from solver.policies import POLICIES
-from solver.simulation.engine import simulate
+from solver.chain import Chain
+from solver.costs import Affine, Cost, MeasuredCost
 from tests import oracles
-from tests.benchmarks.proven import layer_chain
 from tests.sampling import cases
 
 
@@ -111,42 +105,3 @@ def test_some_sets_are_enough_for_a_bound(monkeypatch):
     whole = core_proof(chain, cost).value
     monkeypatch.setattr(core, "_SETS", 1)
     assert core_proof(chain, cost).value <= whole
-
-
-def above(count: int) -> list[int]:
-    """Seeds whose sharp nested bound is above the best plan, for that time or a longer one."""
-    found = []
-    for seed in range(count):
-        chain, cost = drawn(seed)
-        best = oracles.best_plan(chain, cost, np.inf)
-        times = best, best * 1.2
-        bounds = [bound_and_plan(chain, cost, time, sharp=True).bound for time in times]
-        if max(bounds) > best * (1 + 1e-9):
-            found.append(seed)
-    return found
-
-
-def test_labels_that_count_both_sides_are_below_all_plans():
-    assert not above(cases(2_000))
-
-
-def test_room_outside_that_is_too_small_is_noticed(monkeypatch):
-    def too_small(head, total, startup):
-        return outside(head, total, startup) + 150.0
-
-    monkeypatch.setattr(labels, "outside", too_small)
-    assert above(60)
-
-
-def test_a_sharp_bound_of_many_tensors_is_above_another_one():
-    """Long layer chains: between the plain bound and the time of launches in release order."""
-    rose = 0
-    for seed in range(12):
-        graph = layer_chain(seed, 30, 60)
-        chain, cost = chain_of(graph), Affine(1_000.0, 1.5e-3)
-        time = simulate(graph, alike(cost), POLICIES["mg_wfbp"]).iteration_time
-        plain = bound_and_plan(chain, cost, time).bound
-        sharp = bound_and_plan(chain, cost, time, sharp=True).bound
-        assert sharp <= time
-        rose += sharp > plain * 1.001
-    assert rose > 3

@@ -16,8 +16,8 @@ from solver.fusion.chain.improve import improve
 from solver.fusion.chain.judge import ChainJudge
 from solver.fusion.chain.maxmin import max_min_below
 from solver.fusion.chain.nested import from_both_ends
-from solver.fusion.chain.two_sided.search import MinorantSearch, bound_and_plan
-from solver.fusion.search import Allowance, Budget, Candidate, Order, SearchOptions
+from solver.fusion.chain.two_sided.search import MOST_EFFORT, MinorantSearch, bound_and_plan
+from solver.fusion.search import Allowance, Budget, Candidate, Order, Reporter, SearchOptions
 from solver.fusion.ties import ceiling, fewest
 from solver.graph import ALL_REDUCE, COMPUTE, Graph, Op, build
 from solver.limits import MAX_SEARCHED_LAUNCHES
@@ -41,6 +41,11 @@ _PLANS = 60_000
 _MOVE, _MOVE_EACH, _PLAN, _SIMULATED, _LABELLED = 400, 5, 300, 100, 1_000_000
 
 
+#: How often at most the best plan is improved, and asked what labels come to that beat it; how much
+#: that multiplies the labels.
+_ROUNDS, _SHARP = 4, 2
+
+
 #: Share of what is left that PACE's fusion may take: it looks at as many cuts as there are tensors.
 _MAX_MIN = 0.4
 
@@ -57,42 +62,77 @@ def joint(chain: Chain, cost: Cost, order: Order, search: SearchOptions) -> Laun
     where it proves the best plan so far, or their own, optimal. Then every candidate,
     unless it needs so many launches that it cannot win, or more than
     :data:`solver.limits.MAX_SEARCHED_LAUNCHES`. The best is improved by local search, for up to
-    seven tensors by looking at all plans. Of plans that take the same time the one with the fewest
-    launches is kept; parts, and buckets sent one after the other, that gain nothing by being apart
-    are joined. A plan that reaches the lower bound ends the search.
+    seven tensors by looking at all plans; then more labels are made against its time, and while one
+    of them leads to a better plan, that is improved in its turn. Of plans that take the same time
+    the one with the fewest launches is kept; parts, and buckets sent one after the other, that gain
+    nothing by being apart are joined. A plan that reaches the lower bound ends the search.
 
     Notes
     -----
     The same seed and effort give the same plan, unless the watchdog cuts the search short.
     """
-    allowance = search.allowance
     judge = ChainJudge(chain, cost)
-    bound = search.bound
-    values: dict[Launches, float] = {}
-
-    def offer(plan: Launches) -> None:
-        value = judge.value(plan)
-        if value < min(values.values(), default=inf):
-            search.report(plan, value)
-        values.setdefault(plan, value)
-
+    offers = _Offers(judge, search.report)
     for plan in (*search.plans, _in_release_order(chain, cost)):
-        offer(plan)
+        offers.add(plan)
+    bound = search.bound
     for source in _sources(chain, cost, search):
-        least = min(values.values())
-        if same(least, bound) or allowance.is_spent():
+        if same(offers.least, bound) or search.allowance.is_spent():
             break
-        outcome = source(least)
-        bound = max(bound, outcome.bound)
+        bound = max(bound, offers.add_all(source(offers.least)))
+    offers.add(judge.alone())  # the allowance may have been too small
+    bound = _improve(chain, cost, judge, offers, search, bound)
+    limit = ceiling(offers.least, bound)
+    return with_fewest_launches(offers.best(bound), chain, judge, limit, search.allowance)
+
+
+class _Offers:
+    """Plans, and how long each takes [us]; what is better than all before is reported."""
+
+    def __init__(self, judge: ChainJudge, report: Reporter) -> None:
+        self._judge = judge
+        self._report = report
+        self._values: dict[Launches, float] = {}
+        self.least = inf
+
+    def add(self, plan: Launches) -> None:
+        value = self._judge.value(plan)
+        if value < self.least:
+            self.least = value
+            self._report(plan, value)
+        self._values.setdefault(plan, value)
+
+    def add_all(self, outcome: MinorantSearch) -> float:
+        """Add the plans of a search, and return its bound [us]."""
         for plan in outcome.plans:
-            offer(plan)
-    offer(judge.alone())  # the allowance may have been too small
-    best = fewest(values, bound, tuple)
-    if not same(values[best], bound):
-        offer(_search(chain, cost, judge, best, search))
-        best = fewest(values, bound, tuple)
-    limit = ceiling(min(values.values()), bound)
-    return with_fewest_launches(best, chain, judge, limit, allowance)
+            self.add(plan)
+        return outcome.bound
+
+    def best(self, bound: float) -> Launches:
+        """Return the plan with the fewest launches of those that count as the best."""
+        return fewest(self._values, bound, tuple)
+
+
+def _improve(
+    chain: Chain,
+    cost: Cost,
+    judge: ChainJudge,
+    offers: _Offers,
+    search: SearchOptions,
+    bound: float,
+) -> float:
+    """Offer what local search makes of the best plan, and what labels come to that beat that."""
+    for _ in range(_ROUNDS):
+        if same(offers.least, bound):
+            break
+        offers.add(_search(chain, cost, judge, offers.best(bound), search))
+        least = offers.least
+        if same(least, bound) or search.allowance.is_spent():
+            break
+        bound = max(bound, offers.add_all(_labelled(chain, cost, search, _SHARP, least)))
+        if same(offers.least, least):
+            break
+    return bound
 
 
 def _moves(plan: Launches, search: SearchOptions) -> int:
@@ -122,13 +162,21 @@ def _sources(chain: Chain, cost: Cost, search: SearchOptions) -> Iterator[_Sourc
     yield lambda _: _found(from_both_ends(chain, cost, *how))
     if np.any(np.diff(chain.tail) < 0):
         yield lambda _: _found(_by_tail(chain, cost, *how))
-    allowance.spend(_LABELLED * search.effort**2)
-    yield lambda to_beat: bound_and_plan(chain, cost, to_beat, search.effort)
+    yield partial(_labelled, chain, cost, search, 1)
     graph = _star(chain)
     for candidate in search.candidates:
         allowance.spend(_SIMULATED * len(graph.ops))
         yield partial(_simulated, chain, cost, graph, candidate)
     yield lambda to_beat: _found(_max_min(chain, cost, allowance.part(_MAX_MIN), to_beat))
+
+
+def _labelled(
+    chain: Chain, cost: Cost, search: SearchOptions, factor: int, to_beat: float
+) -> MinorantSearch:
+    """Bound and plan by the labels from the core outwards."""
+    effort = min(factor * search.effort, MOST_EFFORT)
+    search.allowance.spend(_LABELLED * effort**2)
+    return bound_and_plan(chain, cost, to_beat, effort)
 
 
 def _found(plan: Launches | None) -> MinorantSearch:

@@ -18,16 +18,18 @@ of work w
     does the same behind the core, to f;
 
 or it is the top of a bucket sent in two parts, two more launches, of which either side may carry
-any share: e and f fall by a + w each, and together by no more than 2 a + w. What both have fallen
-by too much is *shared*: to be added to either. Several buckets in two parts have one account of it,
-which can only favour the plan.
+any share: e and f fall by a + w each, and together by no more than 2 a + w. So e + f has a least
+value of its own: ``both``. Several buckets in two parts have one account of it, which can only
+favour the plan.
 
-A *label* has e, f, what is shared, the floors r_top and q_top, and the number of launches. One is
-left out where another one's every sequel is as good: its floors are no higher, and e, f and their
-sum with what is shared exceed those of the first by no more than its fewer launches save. So is one
-that cannot beat a time, by what e may come to if the other side needs no bytes
-(:mod:`solver.fusion.chain.two_sided.side`). When none is left no plan beats that time; when too
-many are left, the least of their bounds is a bound.
+A *label* has e, f, ``both``, the floors r_top and q_top, and the number of launches. Each choice
+takes its figures by sums and maxima to figures that are no lower where they were no lower. So a
+label stands for another one whose figures are no lower, where what it has fewer in launches may be
+added to e, f and ``both`` of the other. One that cannot beat a time is left out, by what e may come
+to if the other side needs no bytes (:mod:`solver.fusion.chain.two_sided.side`). When none is left
+no plan beats that time. Where too many are left, labels whose figures are near to each other become
+one, with the least of each figure: none of their plans is lost, and the best of what is left is a
+bound (MODEL.md section 5).
 """
 
 from array import array
@@ -36,15 +38,17 @@ from math import inf
 
 import numpy as np
 
-from solver.fusion.chain.two_sided.outer import dropped_of, outside
 from solver.fusion.chain.two_sided.side import ChainSide
 
 #: Where a tensor may go: with the core, with the last top of a side, or as a top itself; on both
 #: sides as (in) a bucket in two parts.
 CHOICES = ("core", "before", "after", "new before", "new after", "new both", "both")
 _CORE, _BEFORE, _AFTER, _NEW_BEFORE, _NEW_AFTER, _NEW_BOTH, _BOTH = range(7)
-#: Figures of a label: e, f, what is shared, both floors, and the bound, which is the last.
-_FIELDS, _BOUND = 6, 5
+#: Figures of a label: e, f, both, the two floors, and the bound, which is the last.
+_FIELDS, _FLOORS, _BOUND = 6, 3, 5
+#: How far figures of labels that become one may be apart at first, as a share of the longest time;
+#: by how much that grows until the labels are few enough, and falls at the next tensor.
+_NEAR, _MORE, _LESS = 1e-6, 1.7, 0.25
 
 
 class Labels:
@@ -62,9 +66,6 @@ class Labels:
         Of a launch [us].
     most
         Most labels kept at once.
-    sharp
-        Whether to count what both sides need together as well
-        (:mod:`solver.fusion.chain.two_sided.outer`).
     """
 
     def __init__(
@@ -75,8 +76,6 @@ class Labels:
         blocks: Sequence[int],
         startup: float,
         most: int,
-        *,
-        sharp: bool = False,
     ) -> None:
         count = len(release)
         self.before = ChainSide(release, total, startup)
@@ -87,66 +86,59 @@ class Labels:
         self.blocks = array("i", blocks)
         self.startup = startup
         self.most = most
-        self.dropped_first = array("i", dropped_of(count) if sharp else [])
-        self.dropped_count = len(self.dropped_first)
-        self.room_before = self.room_after = array("d", [0.0])
-        if self.dropped_count:
-            work = np.array(total)
-            self.room_before = array("d", outside(np.array(release), work, startup).tobytes())
-            self.room_after = array("d", outside(np.array(tail), work, startup).tobytes())
+        self.longest = release[count - 1] + tail[count - 1] + total[count] + startup * count
         room = 7 * most
-        # of labels kept, and of those made of them: e, f, shared, both floors, bound; then launches
-        # and whether a bucket is in two parts; then the label it was made of, and by which choice
+        # of labels kept, and of those made of them: the figures; then launches and whether a bucket
+        # is in two parts; then the label it was made of, and by which choice
         self.kept = array("d", [0.0]) * (_FIELDS * most)
         self.kept_counts = array("i", [0]) * (2 * most)
+        self.firsts = array("i", [0]) * most
         made = array("d", [0.0]) * (_FIELDS * room)
         self.made = made
         self.bounds = np.frombuffer(made)[_BOUND::_FIELDS]
-        self.made_counts = array("i", [0]) * (2 * room)
+        self.boths = np.frombuffer(made)[2::_FIELDS]
+        made_counts = array("i", [0]) * (2 * room)
+        self.made_counts = made_counts
+        self.launches = np.frombuffer(made_counts, np.int32)[::2]
         self.made_of = array("i", [0]) * (2 * room)
-        self.number = 0
+        self.number = self.alive = 0
+        self.near = 0.0
         self.parents = array("i", [0]) * (count * most)
         self.choices = array("i", [0]) * (count * most)
-        self.looks = 0
         self.dropped = inf
         self.value = inf
 
-    def run(self, to_beat: float, looks: int) -> float:
+    def run(self, to_beat: float) -> float:
         """Return a time [us] that no plan is below, at most ``to_beat``.
 
-        ``looks`` limits how often two labels are compared; ``value`` is that of the best plan
-        found, inf when no label came to the end.
+        ``value`` is the least that labels come to, inf when none came to the end; no plan need
+        take it.
         """
         count = len(self.release)
         top = count - 1
         kept = self.kept
         kept[0] = kept[3] = self.release[top]
         kept[1] = kept[4] = self.tail[top]
-        kept[2] = 0.0
+        kept[2] = kept[0] + kept[1]
         self.kept_counts[0] = 1
         self.kept_counts[1] = 0
-        self.looks = looks
         self.dropped = self.value = inf
-        alive = 1
+        self.near = 0.0
+        self.alive = 1
         for k in range(top - 1, -1, -1):
             self.number = 0
-            for label in range(alive):
+            for label in range(self.alive):
                 self.extend(label, k, to_beat)
-            alive = self.keep(k)
-            if self.looks <= 0:
-                for label in range(alive):
-                    self.dropped = min(self.dropped, kept[_FIELDS * label + _BOUND])
-                return min(to_beat, self.dropped)
-        if alive:
-            launches = self.startup * self.kept_counts[0]
-            self.value = self.total[count] + launches + kept[0] + kept[1] + kept[2]
+            self.keep(k)
+        for label in range(self.alive):
+            self.value = min(self.value, self.end(label))
         return min(to_beat, self.dropped, self.value)
 
     def extend(self, label: int, k: int, to_beat: float) -> None:
         """Make the labels that tensor k leads to."""
         at = _FIELDS * label
         kept = self.kept
-        e, f, shared = kept[at], kept[at + 1], kept[at + 2]
+        e, f, both = kept[at], kept[at + 1], kept[at + 2]
         early, late = kept[at + 3], kept[at + 4]
         launches, torn = self.kept_counts[2 * label], self.kept_counts[2 * label + 1]
         a = self.startup
@@ -154,33 +146,33 @@ class Labels:
         r, q = self.release[k], self.tail[k]
         # what a block sends to one side the other may have instead
         other = w if self.blocks[k] else 0.0
-        self.add(e, f, shared, early, late, launches, torn, k, label, _CORE, to_beat)
+        self.add(e, f, both, early, late, launches, torn, k, label, _CORE, to_beat)
         if torn or other:
-            self.add(
-                e - w, f - w, shared + w, early, late, launches, torn, k, label, _BOTH, to_beat
-            )
+            choice = _BOTH
+            self.add(e - w, f - w, both - w, early, late, launches, torn, k, label, choice, to_beat)
         if not other:
-            if e + shared > early:
-                self.add(e - w, f, shared, early, late, launches, torn, k, label, _BEFORE, to_beat)
-            if f + shared > late:
-                self.add(e, f - w, shared, early, late, launches, torn, k, label, _AFTER, to_beat)
+            if both - f > early:
+                choice = _BEFORE
+                self.add(e - w, f, both - w, early, late, launches, torn, k, label, choice, to_beat)
+            if both - e > late:
+                choice = _AFTER
+                self.add(e, f - w, both - w, early, late, launches, torn, k, label, choice, to_beat)
         launches += 1
-        shared += other
         taken = a + w
+        both -= taken
         choice = _NEW_BEFORE
-        self.add(e - taken, f - other, shared, r, late, launches, torn, k, label, choice, to_beat)
+        self.add(e - taken, f - other, both, r, late, launches, torn, k, label, choice, to_beat)
         choice = _NEW_AFTER
-        self.add(e - other, f - taken, shared, early, q, launches, torn, k, label, choice, to_beat)
+        self.add(e - other, f - taken, both, early, q, launches, torn, k, label, choice, to_beat)
         launches += 1
-        shared += w - other
         choice = _NEW_BOTH
-        self.add(e - taken, f - taken, shared, r, q, launches, 1, k, label, choice, to_beat)
+        self.add(e - taken, f - taken, both - a, r, q, launches, 1, k, label, choice, to_beat)
 
     def add(
         self,
         e: float,
         f: float,
-        shared: float,
+        both: float,
         early: float,
         late: float,
         launches: int,
@@ -190,102 +182,127 @@ class Labels:
         choice: int,
         to_beat: float,
     ) -> None:
-        """Add a label if it may beat the time; what is below a floor is given to the other side."""
-        if e < early:
-            shared = max(0.0, shared - (early - e))
-            e = early
-        if f < late:
-            shared = max(0.0, shared - (late - f))
-            f = late
+        """Add a label if it may beat the time; no side falls below its floor."""
+        e = max(e, early)
+        f = max(f, late)
+        both = max(both, e + f)
         rest = self.before.least(k, e, early) + self.after.least(k, f, late)
-        rest = max(rest, e + f + shared - self.total[k])
-        if self.dropped_count:
-            rest = max(rest, self.outer(k, early, late))
+        rest = max(rest, both - self.total[k])
         bound = self.total[len(self.release)] + self.startup * launches + rest
         if bound >= to_beat:
             return
         at = _FIELDS * self.number
         made = self.made
-        made[at], made[at + 1], made[at + 2] = e, f, shared
+        made[at], made[at + 1], made[at + 2] = e, f, both
         made[at + 3], made[at + 4], made[at + _BOUND] = early, late, bound
         at = 2 * self.number
         self.made_counts[at], self.made_counts[at + 1] = launches, torn
         self.made_of[at], self.made_of[at + 1] = label, choice
         self.number += 1
 
-    def outer(self, k: int, early: float, late: float) -> float:
-        """Least e, f and shared to come, by what k tensors can send outside of both floors [us]."""
-        count = len(self.release)
-        first, second = self.place(self.release, early), self.place(self.tail, late)
-        least = -1e300
-        for i in range(self.dropped_count):
-            skipped = self.dropped_first[i]
-            if skipped > k:
-                break
-            at = (i * count + k) * count
-            room = self.room_before[at + first] + self.room_after[at + second]
-            least = max(least, room - self.total[skipped])
-        return least
+    def keep(self, k: int) -> None:
+        """Keep labels that stand for all, the least bounds first; as near to each as may be.
 
-    def place(self, times: Sequence[float], time: float) -> int:
-        """Return the first place of a time in ascending times, where it is one of them."""
-        low, high = 0, len(times)
-        while low < high:
-            middle = (low + high) >> 1
-            if times[middle] < time:
-                low = middle + 1
-            else:
-                high = middle
-        return low
+        Where they are too many however far apart, the others are dropped.
+        """
+        number = self.number
+        by = self.boths[:number], self.launches[:number], self.bounds[:number]
+        order = array("i", np.lexsort(by).tolist())
+        self.near *= _LESS
+        while not self.keep_near(order) and self.near < self.longest:
+            self.near = max(self.near * _MORE, self.longest * _NEAR)
+        for label in range(self.alive):
+            first = self.firsts[label]
+            self.parents[k * self.most + label] = self.made_of[2 * first]
+            self.choices[k * self.most + label] = self.made_of[2 * first + 1]
 
-    def keep(self, k: int) -> int:
-        """Keep the labels that no other one makes needless, the least bounds first; how many."""
-        alive = 0
+    def keep_near(self, order: Sequence[int]) -> bool:
+        """Keep labels, and lower them to stand for others that are near; whether for all."""
+        self.alive = 0
         made, kept = self.made, self.kept
-        for label in self.bounds[: self.number].argsort(kind="stable").tolist():
-            at = _FIELDS * label
-            if self.is_needless(label, alive):
+        for i in range(self.number):
+            label = order[i]
+            nearest = self.nearest(label)
+            if nearest >= 0:
+                self.lower(nearest, label)
                 continue
-            if alive == self.most:
-                self.dropped = min(self.dropped, made[at + _BOUND])
-                break
+            if self.alive == self.most:
+                if self.near >= self.longest:
+                    self.dropped = min(self.dropped, made[_FIELDS * label + _BOUND])
+                return False
             for field in range(_FIELDS):
-                kept[_FIELDS * alive + field] = made[at + field]
-            self.kept_counts[2 * alive] = self.made_counts[2 * label]
-            self.kept_counts[2 * alive + 1] = self.made_counts[2 * label + 1]
-            self.parents[k * self.most + alive] = self.made_of[2 * label]
-            self.choices[k * self.most + alive] = self.made_of[2 * label + 1]
-            alive += 1
-        return alive
+                kept[_FIELDS * self.alive + field] = made[_FIELDS * label + field]
+            self.kept_counts[2 * self.alive] = self.made_counts[2 * label]
+            self.kept_counts[2 * self.alive + 1] = self.made_counts[2 * label + 1]
+            self.firsts[self.alive] = label
+            self.alive += 1
+        return True
 
-    def is_needless(self, label: int, alive: int) -> bool:
-        """Tell whether some label kept is as good in all that may follow."""
-        made, kept, counts, a = self.made, self.kept, self.kept_counts, self.startup
-        at = _FIELDS * label
-        e, f, early, late = made[at], made[at + 1], made[at + 3], made[at + 4]
+    def nearest(self, label: int) -> int:
+        """Return the label kept that falls least when it stands for this one; -1: none is near.
+
+        It has no more launches, and may do as much with a bucket in two parts.
+        """
+        made, kept = self.made, self.kept
+        a, near = self.startup, self.near
         launches, torn = self.made_counts[2 * label], self.made_counts[2 * label + 1]
-        together = e + f + made[at + 2]
-        o = -_FIELDS
-        for other in range(alive):
-            o += _FIELDS
-            if kept[o + 3] > early or kept[o + 4] > late or counts[2 * other + 1] < torn:
+        at = _FIELDS * label
+        e, f, both, early, late = made[at], made[at + 1], made[at + 2], made[at + 3], made[at + 4]
+        best, least = -1, inf
+        for other in range(self.alive):
+            fewer = launches - self.kept_counts[2 * other]
+            if fewer < 0 or self.kept_counts[2 * other + 1] < torn:
                 continue
-            spare = a * (launches - counts[2 * other])
-            if (
-                spare >= 0.0
-                and kept[o] - e <= spare
-                and kept[o + 1] - f <= spare
-                and kept[o] + kept[o + 1] + kept[o + 2] - together <= spare
-            ):
-                self.looks -= other + 1
-                return True
-        self.looks -= alive
-        return False
+            spare = a * fewer
+            o = _FIELDS * self.firsts[other]  # as it was made: so none drifts
+            far = max(made[o] - e, made[o + 1] - f, made[o + 2] - both) - spare
+            far = max(far, made[o + 3] - early, made[o + 4] - late)
+            if far > near:
+                continue
+            o = _FIELDS * other
+            fall = max(0.0, kept[o] - e - spare) + max(0.0, kept[o + 1] - f - spare)
+            fall = max(fall, kept[o + 2] - both - spare)
+            floors = max(0.0, kept[o + 3] - early) + max(0.0, kept[o + 4] - late)
+            fall = max(fall, floors)
+            if fall < least:
+                best, least = other, fall
+                if fall <= 0.0:
+                    break
+        return best
 
-    def chosen(self) -> list[str]:
-        """Where each tensor but the last goes in the best plan found, of :data:`CHOICES`."""
+    def lower(self, other: int, label: int) -> None:
+        """Let a label kept stand for another one: the least of each figure."""
+        made, kept = self.made, self.kept
+        at, o = _FIELDS * label, _FIELDS * other
+        spare = self.startup * (self.made_counts[2 * label] - self.kept_counts[2 * other])
+        for field in range(_FLOORS):
+            kept[o + field] = min(kept[o + field], made[at + field] + spare)
+        for field in range(_FLOORS, _BOUND):
+            kept[o + field] = min(kept[o + field], made[at + field])
+        # e and f together are no more than both: what is too much is taken off, down to the floors
+        excess = kept[o] + kept[o + 1] - kept[o + 2]
+        if excess > 0.0:
+            fall = min(excess, kept[o] - kept[o + 3])
+            kept[o] -= fall
+            kept[o + 1] -= excess - fall
+
+    def chosen(self, most: int) -> list[list[str]]:
+        """Where each tensor but the last goes, by the labels that came to the least.
+
+        Of at most ``most`` labels, one of :data:`CHOICES` for each tensor. Where labels became one
+        these plans may be longer than it said.
+        """
+        ends = sorted(range(self.alive), key=lambda label: (self.end(label), label))
+        return [self.way_to(label) for label in ends[:most]]
+
+    def end(self, label: int) -> float:
+        """Return what a label that has placed all tensors comes to [us]."""
+        launches = self.startup * self.kept_counts[2 * label]
+        return self.total[len(self.release)] + launches + self.kept[_FIELDS * label + 2]
+
+    def way_to(self, label: int) -> list[str]:
+        """Return the choices that led to a label, of each tensor in order."""
         choices = []
-        label = 0
         for k in range(len(self.release) - 1):
             choices.append(CHOICES[self.choices[k * self.most + label]])
             label = self.parents[k * self.most + label]

@@ -15,8 +15,10 @@ from solver.units import FloatArray, IntArray, same, slack
 
 #: Most tensors taken one by one; more are taken in as many blocks of neighbours.
 _BLOCKS = 320
-#: Most labels kept at once, and how often two may be compared.
-_LABELS, _LOOKS = 256, 1_000_000
+#: Most labels kept at once; more than four times as many made no bound sharper that was tried.
+_LABELS, MOST_EFFORT = 64, 4
+#: How many plans are made of each order and minorant.
+_PLANS = 8
 #: How many minorants of a cost are tried, those with the largest start-ups that count.
 _LINES = 4
 
@@ -28,15 +30,13 @@ class MinorantSearch(NamedTuple):
     plans: tuple[Launches, ...]
 
 
-def bound_and_plan(
-    chain: Chain, cost: Cost, to_beat: float, effort: int = 1, *, sharp: bool = False
-) -> MinorantSearch:
+def bound_and_plan(chain: Chain, cost: Cost, to_beat: float, effort: int = 1) -> MinorantSearch:
     """Bound all plans of a chain, up to a time to beat [us], and find some.
 
     Tails that do not ascend are lowered to the least of all later ones, or releases in the order of
     tails; blocks have the least release and tail of their tensors: the bound holds, and is less
-    sharp. A plan is made where no tensors are taken together; it may be worse than the time to beat
-    where the cost is not affine or times were lowered.
+    sharp. Plans are made where no tensors are taken together; they may be worse than the time to
+    beat where the cost is not affine, times were lowered or labels became one.
 
     Parameters
     ----------
@@ -45,9 +45,7 @@ def bound_and_plan(
     to_beat
         The time of a plan that is known [us].
     effort
-        Multiplies the labels and how often they are compared.
-    sharp
-        Whether the bound of a label counts what both sides need together, too.
+        Multiplies the labels, up to four times.
 
     Notes
     -----
@@ -61,9 +59,9 @@ def bound_and_plan(
     for order in _orders(chain):
         for line in lines[:_LINES]:
             if bound < target:
-                least, plan = _in_order(chain, cost, order, line, target, effort, sharp)
+                least, some = _in_order(chain, cost, order, line, target, effort)
                 bound = max(bound, least)
-                plans += [plan] if plan else []
+                plans += some
     return MinorantSearch(bound, tuple(plans))
 
 
@@ -83,9 +81,7 @@ def proof_of(chain: Chain, cost: Cost, value: float) -> NestedProof | None:
     lines = sorted(cost.minorants(total), key=lambda line: -line[0] - line[1] * total)
     for order in _orders(chain):
         for line in lines[:_LINES]:
-            tries = (
-                _in_order(chain, cost, order, line, value, 1, sharp)[0] for sharp in (False, True)
-            )
+            tries = (_in_order(chain, cost, order, line, value, n)[0] for n in (1, MOST_EFFORT))
             if any(same(bound, value) for bound in tries):
                 work = np.concatenate([[0.0], line[1] * np.cumsum(chain.bytes[order])])
                 bounds = np.append(_blocks(work), len(chain)).tolist()
@@ -109,9 +105,8 @@ def _in_order(
     line: tuple[float, float],
     target: float,
     effort: int,
-    sharp: bool,  # noqa: FBT001 - as the caller was asked
-) -> tuple[float, Launches | None]:
-    """Bound all plans by a minorant of the cost, and make the plan of the best label."""
+) -> tuple[float, list[Launches]]:
+    """Bound all plans by a minorant of the cost, and make plans of the best labels."""
     startup, per_byte = line
     total = np.concatenate([[0.0], per_byte * np.cumsum(chain.bytes[order])])
     first = _blocks(total)
@@ -122,13 +117,13 @@ def _in_order(
         total[bounds].tolist(),
         (np.diff(bounds) > 1).tolist(),
         startup,
-        _LABELS * effort,
-        sharp=sharp and len(first) == len(chain),
+        _LABELS * min(effort, MOST_EFFORT),
     )
-    bound = labels.run(target, _LOOKS * effort**2)
+    bound = labels.run(target)
     if labels.value >= target or len(first) < len(chain):
-        return bound, None
-    return bound, _plan(chain, cost, order.tolist(), labels.chosen())
+        return bound, []
+    ways = labels.chosen(_PLANS)
+    return bound, [_plan(chain, cost, order.tolist(), choices) for choices in ways]
 
 
 def _ascending(times: FloatArray) -> FloatArray:
