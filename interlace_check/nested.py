@@ -11,8 +11,9 @@ from itertools import accumulate
 #: Cells of a side; labels kept at most, at first and where those are too few.
 _CELLS, _MOST = 128, (64, 256)
 
-#: The least that it comes to, launches, both, e, f, the last tops' release and tail, in two parts.
-Label = tuple[int, int, int, int, int, int, int, int]
+#: The least that it comes to, launches, both, e, f, the last tops' release and tail, if some bucket
+#: is in two parts, and what e and f come to by the tops since the last such bucket.
+Label = tuple[int, int, int, int, int, int, int, int, int, int]
 
 
 def is_beaten(
@@ -41,25 +42,30 @@ def _is_left(
     most: int,
 ) -> bool:
     """Tell whether a label is left that comes to less than the goal, or there are too many."""
-    kept: list[Label] = [(0, 1, r[-1] + q[-1], r[-1], q[-1], r[-1], q[-1], 0)]
+    kept: list[Label] = [(0, 1, r[-1] + q[-1], r[-1], q[-1], r[-1], q[-1], 0, r[-1], q[-1])]
     span, near = r[-1] + q[-1] + total[-1] + len(r) * a, 0
     for k in range(len(r) - 2, -1, -1):
         w, made = total[k + 1] - total[k], set()
         o = w if are_wide[k] else 0
-        for _, m, both, e, f, x, y, torn in kept:
+        for _, m, both, e, f, x, y, torn, u, v in kept:
             t = both - a - w
-            ways = [(m, both, e, f, x, y, torn)]
-            ways += [(m + 1, t, e - a - w, f - o, r[k], y, torn)]
-            ways += [(m + 1, t, e - o, f - a - w, x, q[k], torn)]
-            ways += [(m + 2, t - a, e - a - w, f - a - w, r[k], q[k], 1)]
-            ways += [(m, both - w, e - w, f - w, x, y, torn)] if torn or o else []
-            ways += [(m, both - w, e - w, f, x, y, torn), (m, both - w, e, f - w, x, y, torn)]
-            for m1, both1, e1, f1, x1, y1, torn1 in ways:
-                e2, f2 = max(e1, x1), max(f1, y1)
+            ways = [(m, both, e, f, x, y, torn, u, v)]
+            ways += [(m + 1, t, e - a - w, f - o, r[k], y, torn, u - a - w, v - o)]
+            ways += [(m + 1, t, e - o, f - a - w, x, q[k], torn, u - o, v - a - w)]
+            ways += [(m + 2, t - a, e - a - w, f - a - w, r[k], q[k], 1, r[k], q[k])]
+            if o:
+                ways += [(m, both - w, e - w, f - w, x, y, torn, u, v)]
+            elif torn:
+                ways += [(m, both - w, max(e - w, u), max(f - w, v), x, y, torn, u, v)]
+            ways += [(m, both - w, e - w, f, x, y, torn, u - w, v)]
+            ways += [(m, both - w, e, f - w, x, y, torn, u, v - w)]
+            for m1, both1, e1, f1, x1, y1, torn1, u1, v1 in ways:
+                e2, f2, u2, v2 = max(e1, x1), max(f1, y1), max(u1, x1), max(v1, y1)
                 both2 = max(both1, e2 + f2)
                 rest = max(before(k, e2, x1) + after(k, f2, y1), both2 - total[k])
                 if total[-1] + a * m1 + rest < goal:
-                    made.add((total[-1] + a * m1 + rest, m1, both2, e2, f2, x1, y1, torn1))
+                    least = total[-1] + a * m1 + rest
+                    made.add((least, m1, both2, e2, f2, x1, y1, torn1, u2, v2))
         near //= 4
         while (few := _together(sorted(made), a, near, most)) is None:
             near += near + span // 1_000_000 + 1
@@ -77,17 +83,20 @@ def _together(made: list[Label], a: int, near: int, most: int) -> list[Label] | 
     kept: list[Label] = []
     first: list[Label] = []  # as they were, so that none drifts
     for label in made:
-        _, m, both, e, f, x, y, torn = label
+        _, m, both, e, f, x, y, torn, h, g = label
         best, least = -1, near + 1
-        for i, (_, m1, both1, e1, f1, x1, y1, torn1) in enumerate(first):
+        for i, (_, m1, both1, e1, f1, x1, y1, torn1, h1, g1) in enumerate(first):
             if m1 > m or torn1 < torn:
                 continue
             s = a * (m - m1)
             if max(e1 - e - s, f1 - f - s, both1 - both - s, x1 - x, y1 - y) > near:
                 continue
+            if torn and max(h1 - h, g1 - g) > near:
+                continue
             u = kept[i]
             falls = max(0, u[3] - e - s) + max(0, u[4] - f - s), u[2] - both - s
             fall = max(*falls, max(0, u[5] - x) + max(0, u[6] - y), 0)
+            fall = max(fall, max(0, u[8] - h) + max(0, u[9] - g) if torn else 0)
             if best < 0 or fall < least:
                 best, least = i, fall
             if not fall:
@@ -98,13 +107,14 @@ def _together(made: list[Label], a: int, near: int, most: int) -> list[Label] | 
             kept.append(label)
             first.append(label)
             continue
-        bound, m1, both1, e1, f1, x1, y1, torn1 = kept[best]
+        bound, m1, both1, e1, f1, x1, y1, torn1, h1, g1 = kept[best]
         s = a * (m - m1)
         both1, e1, f1 = min(both1, both + s), min(e1, e + s), min(f1, f + s)
         x1, y1 = min(x1, x), min(y1, y)
-        fall = min(max(0, e1 + f1 - both1), e1 - x1)  # both is no less than e and f together
-        f1 = min(f1, both1 - (e1 - fall))
-        kept[best] = (bound, m1, both1, e1 - fall, f1, x1, y1, torn1)
+        e1 -= min(max(0, e1 + f1 - both1), e1 - x1)  # both is no less than e and f together
+        f1 = min(f1, both1 - e1)
+        h1, g1 = (min(h1, h), min(g1, g)) if torn else (h1, g1)
+        kept[best] = (bound, m1, both1, e1, f1, x1, y1, torn1, min(h1, e1), min(g1, f1))
     return kept
 
 

@@ -59,6 +59,9 @@ MAX_LP_BUCKETS = 250
 #: Largest share of the best time found that a plan may take longer, for fewer launches.
 MAX_LAUNCH_TOLERANCE = 0.1
 
+#: Most time that a plan may be asked to be proven for [s].
+MAX_PROVE_S = 600
+
 #: Most channels of a graph whose launches are searched together, and whose windows bound its time;
 #: of more, the best of the rules and policies is the plan, and a bound counts fewer channels' work.
 MAX_JOINT_CHANNELS = 64

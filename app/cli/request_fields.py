@@ -555,6 +555,13 @@ FIELDS: dict[str, RequestField] = {
         least=1,
         most=1152921504606846976,
     ),
+    "OptionsBody.prove_s": RequestField(
+        "Once the plan is there its bound is raised for so long, as counted in work that takes "
+        "about that on a core of 2023",
+        least=0,
+        most=600,
+        default="0",
+    ),
     "OptionsBody.robust": RequestField(
         "Choose the plan by the mean or p95 of its times over seeded draws of start-up, bandwidth,"
         " launches and compute, of a program those of each op and launch, too",

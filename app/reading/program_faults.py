@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     Taking = PlanRequest | SimulationRequest | SweepRequest
 
 #: Options that a program knows nothing of.
-_OF_CHAINS = ("fusion", "schedule", "slot_us", "barrier")
+_OF_CHAINS = ("fusion", "schedule", "slot_us", "barrier", "prove_s")
 
 #: Why a graph is refused by whatever takes no program.
 NOT_PLANNED = (

@@ -27,7 +27,7 @@ from app.schemas.program_options import (
 )
 from solver.evidence.robustness import RobustOptions
 from solver.fusion.layered import FUSIONS
-from solver.limits import MAX_DURATION_US, MAX_LAUNCH_TOLERANCE
+from solver.limits import MAX_DURATION_US, MAX_LAUNCH_TOLERANCE, MAX_PROVE_S
 from solver.planning.options import Options
 from solver.programs.policies import POLICIES as PROGRAM_POLICIES
 from solver.schedule import SCHEDULERS
@@ -118,6 +118,16 @@ class OptionsBody(RequestModel):
             "buckets are merged.",
         ),
     ] = 0.001
+    prove_s: Annotated[
+        float,
+        Field(
+            ge=0,
+            le=MAX_PROVE_S,
+            description="Once the plan is there its bound is raised for so long, as counted in "
+            "work that takes about that on a core of 2023 [s]; a better plan that is found on the "
+            "way is the answer. `joint` alone, where no collective comes after another.",
+        ),
+    ] = 0
     robust: RobustMeasure = None
     draws: Draws = None
 
@@ -169,6 +179,7 @@ class OptionsBody(RequestModel):
             time_limit_s=self.time_limit_s,
             effort=self.effort,
             launch_tolerance=self.launch_tolerance,
+            prove_s=self.prove_s,
             robust=self.to_robust(),
         )
 

@@ -63,7 +63,7 @@ def tightened(
     """
     if same(best.value, to_beat):
         return best
-    value = bound_and_plan(chain, cost, to_beat, _SHARP if sharp else 1).bound
+    value = bound_and_plan(chain, cost, to_beat, _SHARP if sharp else 1, most_plans=0).bound
     if value > best.value + slack(value):
         return LowerBound(value, NESTED, tuple(range(len(chain))))
     return best

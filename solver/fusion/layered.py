@@ -177,6 +177,12 @@ def launches_on(plan: Sequence[Launch], tensors: Sequence[int]) -> Launches:
     )
 
 
+def instead_on(plan: Sequence[Launch], tensors: Sequence[int], launches: Launches) -> Launches:
+    """Replace the launches of one channel, by its own indices."""
+    others = (launch for launch in plan if launch.bucket[0] not in set(tensors))
+    return (*others, *_in_chain(launches, tensors))
+
+
 def _in_chain(launches: Sequence[Launch], tensors: Sequence[int]) -> list[Launch]:
     """Turn the indices of one channel back to those of the whole chain."""
     return [Launch(tuple(tensors[i] for i in bucket), size) for bucket, size in launches]

@@ -132,7 +132,7 @@ def _statement(
         return {"bound": "chain", "of": [name[i] for i in order], "line": line}
     proof = proof_of(some, cost, bound.value_us)
     if proof is None:
-        raise _NotPortable("its order is not found again")
+        raise _NotPortable("plans were taken apart for it, one beginning after another")
     blocks = [[name[order[i]] for i in block] for block in proof.blocks]
     return {"bound": "nested", "of": blocks, "line": _below(proof.line)}
 

@@ -4,14 +4,17 @@ from dataclasses import dataclass
 
 from solver.chain import Chain
 from solver.codes import FaultCode
+from solver.costs import Network
 from solver.errors import Fault, InvalidOptions
 from solver.evidence.belief import Belief
 from solver.evidence.robustness import RobustOptions, robust_faults
 from solver.fusion.few_launches import launch_tolerance_faults
 from solver.fusion.layered import FUSIONS
 from solver.graph import Graph
+from solver.limits import MAX_PROVE_S
 from solver.policies.choice import Choice, choice_faults
 from solver.schedule import SCHEDULERS
+from solver.simulation.contention import is_contended
 from solver.watchdog import TIME_LIMIT_S
 from solver.wording import must_be, one_of
 
@@ -47,6 +50,10 @@ class Options:
     launch_tolerance
         ``joint`` returns the plan of fewest launches that it finds to take at most this share
         longer than the best one; 0 returns the best one.
+    prove_s
+        Once the plan is there its bound is raised for so long, as counted in work that takes about
+        that on a core of 2023 [s]; a better plan that is found on the way is the answer. ``joint``,
+        on layered chains whose compute and launches slow nothing down; 0 counts half a second.
     believed
         Plan and baselines are decided with these costs, and executed with those of the network;
         None believes what is true.
@@ -65,12 +72,13 @@ class Options:
     effort: int = 1
     share: float = 1.0
     launch_tolerance: float = 0.001
+    prove_s: float = 0.0
     believed: Belief | None = None
     robust: RobustOptions | None = None
 
 
-def check_options(options: Options, chain: Chain, graph: Graph) -> None:
-    """Check options for a graph, whose collectives are a chain.
+def check_options(options: Options, chain: Chain, graph: Graph, network: Network) -> None:
+    """Check options for a graph on a network, whose collectives are a chain.
 
     Raises
     ------
@@ -103,6 +111,15 @@ def check_options(options: Options, chain: Chain, graph: Graph) -> None:
             )
             if not usable
         ]
+    if options.prove_s and not chain.is_layered:
+        detail = f"prove_s {options.prove_s:g} needs {_why_not(chain, graph)}"
+        faults.append(Fault("/prove_s", FaultCode.NOT_LAYERED, detail))
+    elif options.prove_s and (is_contended(graph, network) or options.fusion != "joint"):
+        detail = "prove_s needs the fusion joint, and that nothing slows down what runs beside it."
+        faults.append(Fault("/prove_s", FaultCode.NOT_SUPPORTED, detail))
+    if not 0 <= options.prove_s <= MAX_PROVE_S:
+        detail = f"prove_s must be between 0 and {MAX_PROVE_S:g}."
+        faults.append(Fault("/prove_s", FaultCode.OUT_OF_RANGE, detail))
     faults += launch_tolerance_faults(options.launch_tolerance)
     faults += [] if options.robust is None else robust_faults(options.robust)
     faults += [

@@ -6,7 +6,7 @@ from math import inf
 
 import numpy as np
 
-from solver.bounds.bound import lower_bound, sharpened
+from solver.bounds.bound import lower_bound
 from solver.bounds.chain import LowerBound
 from solver.bounds.shared import with_cards
 from solver.bounds.slowed import with_slowdown
@@ -26,6 +26,7 @@ from solver.planning.fewest import fewest
 from solver.planning.ideal import ideal_of
 from solver.planning.options import Options, check_options
 from solver.planning.progress import BOUND, POLICIES, SEARCH, SILENT, SLOTS, Incumbent, PlanProgress
+from solver.planning.prove import ProofOptions, proven
 from solver.planning.result import Plan
 from solver.planning.robust import most_robust
 from solver.planning.under_contention import as_it_ran, costs_as_they_were, renumbered
@@ -70,7 +71,7 @@ def plan(
     """
     network = as_network(network)
     stated = with_barrier(graph) if options.barrier and graph.collectives else graph
-    check_options(options, chain_of(stated), stated)
+    check_options(options, chain_of(stated), stated, network)
     if options.believed is not None:
         return _as_believed(stated, network, options, progress)
     if options.robust is not None:
@@ -127,7 +128,7 @@ def _planned(
     if not graph.collectives:
         return plan_of(graph, network, (), bound, baselines)
     progress.phase(SEARCH)
-    watchdog = Watchdog(options.time_limit_s)
+    watchdog = Watchdog(options.time_limit_s + 2 * options.prove_s)
     allowance = Allowance(STEPS * options.effort * options.share, watchdog)
     contended = is_contended(graph, network)
     is_repeated = contended and options.fusion == "joint"
@@ -162,15 +163,20 @@ def _planned(
         few = fewest(graph, network, launches, search, tolerance)
         found = plan_of(graph, network, few.launches, bound, baselines, None, few.best_time)
         return _ended(found, cut)
-    time = layered.value(launches, chain, costs)
-    if not same(time, bound.value):
-        bound = sharpened(chain, costs, bound, time)
-        incumbent.raise_bound(bound)
+    proof = ProofOptions(
+        options.prove_s,
+        options.share,
+        incumbent.offer_searched,
+        incumbent.raise_bound,
+        watchdog.is_over,
+    )
+    launches, bound = proven(chain, costs, launches, bound, proof if is_thinned else None)
+    incumbent.raise_bound(bound)
     progress.phase(SLOTS)
     few = fewest(graph, network, launches, search, tolerance)
     ideal = ideal_of(chain, costs, few.launches, options.schedule, options.slot_us)
     found = plan_of(graph, network, few.launches, bound, baselines, ideal, few.best_time)
-    return _ended(found, cut)
+    return _ended(found, watchdog.cut)
 
 
 def _ended(found: Plan, cut: str | None) -> Plan:
@@ -200,7 +206,7 @@ def compare(
     if options.barrier and graph.collectives:
         graph = with_barrier(graph)
     chain = chain_of(graph)
-    check_options(options, chain, graph)
+    check_options(options, chain, graph, network)
     prepared = (_prepared(graph, network, choice, options) for choice in options.baselines)
     times = tuple(policy and iteration_time(ran, network, policy) for ran, _, policy in prepared)
     costs = costs_of(chain, network)

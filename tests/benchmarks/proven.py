@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from solver.chain import chain_of
 from solver.costs import Cluster, Network, as_network
 from solver.graph import ALL_REDUCE, COMPUTE, Graph, Op, build
 from solver.planning.options import Options
@@ -121,10 +122,11 @@ GROUPS = {
 }
 
 
-def solve(graph: Graph, network: Network, tolerance: float) -> Row:
+def solve(graph: Graph, network: Network, tolerance: float, prove_s: float) -> Row:
     """Plan one graph."""
     began = time.process_time()
-    options = Options(baselines=(), launch_tolerance=tolerance)
+    prove_s = prove_s if chain_of(graph).is_layered else 0.0
+    options = Options(baselines=(), launch_tolerance=tolerance, prove_s=prove_s)
     found = plan(graph, network, options)
     return Row(
         graph.name,
@@ -155,13 +157,15 @@ def main() -> None:
     parser.add_argument("groups", nargs="*", default=list(GROUPS), help=", ".join(GROUPS))
     parser.add_argument("--count", type=int, help="of each group")
     parser.add_argument("--tolerance", type=float, default=0.0, help="launch_tolerance")
+    parser.add_argument("--prove", type=float, default=0.0, help="prove_s, of layered graphs")
     parser.add_argument("--json", type=Path, help="write all rows to this file")
     parser.add_argument("--open", action="store_true", help="list what is not proven")
     arguments = parser.parse_args()
     rows: dict[str, list[Row]] = {}
     for name in arguments.groups:
         draw, count = GROUPS[name]
-        rows[name] = [solve(*each, arguments.tolerance) for each in draw(arguments.count or count)]
+        asked = arguments.tolerance, arguments.prove
+        rows[name] = [solve(*each, *asked) for each in draw(arguments.count or count)]
         print(line(name, rows[name]), flush=True)
         for row in rows[name] if arguments.open else ():
             if row.status != "optimal":

@@ -65,6 +65,7 @@ def plan(
     effort: Annotated[int | None, option("OptionsBody.effort")] = None,
     time_limit: Annotated[float | None, option("OptionsBody.time_limit_s")] = None,
     launch_tolerance: Annotated[float | None, option("OptionsBody.launch_tolerance")] = None,
+    prove: Annotated[float | None, option("OptionsBody.prove_s")] = None,
     seed: Annotated[int | None, option("OptionsBody.seed")] = None,
     baseline: Annotated[
         list[str] | None,
@@ -136,6 +137,7 @@ def plan(
       interlace plan rank*.json.gz --parameters parameters.json --out plan.json
       interlace plan graph.json --workers 16 --bandwidth-gbps 25 --baseline wfbp
       interlace plan graph.json --fusion joint --time-limit 60
+      interlace plan graph.json --prove 60
       interlace plan graph.json --baseline horovod --baseline ddp:bucket_cap_mb=10,barrier=true
       interlace plan compiled.json.gz --memory-limit-gib 30 --memory-limit-gib 36
       interlace plan compiled.json.gz --memory-limit-gib 30 --more-memory-gib 8
@@ -174,6 +176,7 @@ def plan(
         effort=effort,
         time_limit_s=time_limit,
         launch_tolerance=launch_tolerance,
+        prove_s=prove,
         seed=seed,
         baselines=[flags.policy(text) for text in baseline or []],
         barrier=barrier or None,

@@ -19,22 +19,24 @@ of work w
 
 or it is the top of a bucket sent in two parts, two more launches, of which either side may carry
 any share: e and f fall by a + w each, and together by no more than 2 a + w. So e + f has a least
-value of its own: ``both``. Several buckets in two parts have one account of it, which can only
-favour the plan.
+value of its own: ``both``. A tensor may ride with the last such bucket, on both sides; but what e
+comes to by the tops since then, ``held``, does not fall by that, for the bucket is sent after them;
+``behind`` is its mirror image.
 
-A *label* has e, f, ``both``, the floors r_top and q_top, and the number of launches. Each choice
-takes its figures by sums and maxima to figures that are no lower where they were no lower. So a
-label stands for another one whose figures are no lower, where what it has fewer in launches may be
-added to e, f and ``both`` of the other. One that cannot beat a time is left out, by what e may come
-to if the other side needs no bytes (:mod:`solver.fusion.chain.two_sided.side`). When none is left
-no plan beats that time. Where too many are left, labels whose figures are near to each other become
-one, with the least of each figure: none of their plans is lost, and the best of what is left is a
-bound (MODEL.md section 5).
+A *label* has e, f, ``both``, the floors r_top and q_top, ``held``, ``behind`` and the launches.
+Each choice takes its figures by sums and maxima to figures that are no lower where they were no
+lower. So a label stands for another one whose figures are no lower, where what it has fewer in
+launches may be added to e, f and ``both`` of the other.
+One that cannot beat a time is left out, by what e may come to if the other side needs no bytes
+(:mod:`solver.fusion.chain.two_sided.side`). When none is left no plan beats that time. Where too
+many are left, labels whose figures are near to each other become one, with the least of each
+figure: none of their plans is lost, and the best of what is left is a bound (MODEL.md section 5).
 """
 
 from array import array
 from collections.abc import Sequence
 from math import inf
+from typing import NamedTuple
 
 import numpy as np
 
@@ -44,11 +46,26 @@ from solver.fusion.chain.two_sided.side import ChainSide
 #: sides as (in) a bucket in two parts.
 CHOICES = ("core", "before", "after", "new before", "new after", "new both", "both")
 _CORE, _BEFORE, _AFTER, _NEW_BEFORE, _NEW_AFTER, _NEW_BOTH, _BOTH = range(7)
-#: Figures of a label: e, f, both, the two floors, and the bound, which is the last.
-_FIELDS, _FLOORS, _BOUND = 6, 3, 5
+#: Figures of a label: e, f, both; from the first floor on both floors, and what is held on both
+#: sides; the bound, which is the last.
+_FIELDS, _FLOORS, _BOUND = 8, 3, 7
 #: How far figures of labels that become one may be apart at first, as a share of the longest time;
 #: by how much that grows until the labels are few enough, and falls at the next tensor.
 _NEAR, _MORE, _LESS = 1e-6, 1.7, 0.25
+
+
+class Beginning(NamedTuple):
+    """A label: how many tensors are left, its figures but the bound, launches, whether in parts.
+
+    Then where the tensors went that are not left, in their order, and what it may come to [us].
+    """
+
+    left: int
+    figures: tuple[float, ...]
+    launches: int
+    torn: int
+    choices: tuple[str, ...] = ()
+    bound: float = 0.0
 
 
 class Labels:
@@ -99,40 +116,80 @@ class Labels:
         self.boths = np.frombuffer(made)[2::_FIELDS]
         made_counts = array("i", [0]) * (2 * room)
         self.made_counts = made_counts
-        self.launches = np.frombuffer(made_counts, np.int32)[::2]
+        self.counts = np.frombuffer(made_counts, np.int32)[::2]
         self.made_of = array("i", [0]) * (2 * room)
         self.number = self.alive = 0
+        # of the label that is extended, and of what is made of it
+        self.of = self.torn = self.launches = 0
         self.near = 0.0
         self.parents = array("i", [0]) * (count * most)
         self.choices = array("i", [0]) * (count * most)
+        # the same of the last labels kept of which none was lowered
+        self.exact = array("d", [0.0]) * (_FIELDS * most)
+        self.exact_counts = array("i", [0]) * (2 * most)
+        self.exact_from = self.exact_alive = 0
         self.dropped = inf
         self.value = inf
+        self.looks = 0  # how often two labels were compared, about
 
-    def run(self, to_beat: float) -> float:
+    def run(self, to_beat: float, beginning: Beginning | None = None) -> float:
         """Return a time [us] that no plan is below, at most ``to_beat``.
 
-        ``value`` is the least that labels come to, inf when none came to the end; no plan need
-        take it.
+        With a beginning no plan that begins so. ``value`` is the least that labels come to, inf
+        when none came to the end; no plan need take it.
         """
-        count = len(self.release)
-        top = count - 1
+        begin = beginning or self.first()
         kept = self.kept
-        kept[0] = kept[3] = self.release[top]
-        kept[1] = kept[4] = self.tail[top]
-        kept[2] = kept[0] + kept[1]
-        self.kept_counts[0] = 1
-        self.kept_counts[1] = 0
+        for field in range(_BOUND):
+            kept[field] = begin.figures[field]
+        self.kept_counts[0] = begin.launches
+        self.kept_counts[1] = begin.torn
         self.dropped = self.value = inf
         self.near = 0.0
         self.alive = 1
-        for k in range(top - 1, -1, -1):
+        self.exact_from, self.exact_alive = begin.left, 0
+        for k in range(begin.left - 1, -1, -1):
             self.number = 0
             for label in range(self.alive):
                 self.extend(label, k, to_beat)
             self.keep(k)
+            if self.near == 0.0 and self.exact_from == k + 1:
+                self.remember(k)
         for label in range(self.alive):
             self.value = min(self.value, self.end(label))
         return min(to_beat, self.dropped, self.value)
+
+    def first(self) -> Beginning:
+        """Return what all plans begin with: the core carries the last tensor."""
+        top = len(self.release) - 1
+        r, q = self.release[top], self.tail[top]
+        return Beginning(top, (r, q, r + q, r, q, r, q), 1, 0)
+
+    def remember(self, k: int) -> None:
+        """Note the labels of a place, of which none stands for another one that is not as good."""
+        self.exact_from = k
+        self.exact_alive = self.alive
+        for i in range(_FIELDS * self.alive):
+            self.exact[i] = self.kept[i]
+        for i in range(2 * self.alive):
+            self.exact_counts[i] = self.kept_counts[i]
+
+    def beginnings(self, beginning: Beginning) -> list[Beginning]:
+        """Return beginnings of all plans that begin like one, those of the last run's labels.
+
+        As far as no label stands for another one that is not as good: one of them begins a best
+        plan of these, unless none beats the time.
+        """
+        found = []
+        for label in range(self.exact_alive):
+            at = _FIELDS * label
+            figures = tuple(self.exact[at + field] for field in range(_BOUND))
+            launches, torn = self.exact_counts[2 * label], self.exact_counts[2 * label + 1]
+            way = self.way_to(label, self.exact_from, beginning.left)
+            choices = (*way, *beginning.choices)
+            bound = self.exact[at + _BOUND]
+            found.append(Beginning(self.exact_from, figures, launches, torn, choices, bound))
+        return found
 
     def extend(self, label: int, k: int, to_beat: float) -> None:
         """Make the labels that tensor k leads to."""
@@ -140,33 +197,57 @@ class Labels:
         kept = self.kept
         e, f, both = kept[at], kept[at + 1], kept[at + 2]
         early, late = kept[at + 3], kept[at + 4]
+        held, behind = kept[at + 5], kept[at + 6]
         launches, torn = self.kept_counts[2 * label], self.kept_counts[2 * label + 1]
         a = self.startup
         w = self.total[k + 1] - self.total[k]
         r, q = self.release[k], self.tail[k]
+        self.of, self.torn, self.launches = label, torn, launches
+        self.add(e, f, both, early, late, held, behind, k, _CORE, to_beat)
         # what a block sends to one side the other may have instead
         other = w if self.blocks[k] else 0.0
-        self.add(e, f, both, early, late, launches, torn, k, label, _CORE, to_beat)
-        if torn or other:
-            choice = _BOTH
-            self.add(e - w, f - w, both - w, early, late, launches, torn, k, label, choice, to_beat)
-        if not other:
+        fall = both - w
+        if other:
+            self.add(e - w, f - w, fall, early, late, held, behind, k, _BOTH, to_beat)
+        else:
+            if torn:
+                f_torn = max(f - w, behind)
+                self.add(
+                    max(e - w, held), f_torn, fall, early, late, held, behind, k, _BOTH, to_beat
+                )
             if both - f > early:
-                choice = _BEFORE
-                self.add(e - w, f, both - w, early, late, launches, torn, k, label, choice, to_beat)
+                self.add(e - w, f, fall, early, late, held - w, behind, k, _BEFORE, to_beat)
             if both - e > late:
-                choice = _AFTER
-                self.add(e, f - w, both - w, early, late, launches, torn, k, label, choice, to_beat)
-        launches += 1
+                self.add(e, f - w, fall, early, late, held, behind - w, k, _AFTER, to_beat)
         taken = a + w
-        both -= taken
-        choice = _NEW_BEFORE
-        self.add(e - taken, f - other, both, r, late, launches, torn, k, label, choice, to_beat)
-        choice = _NEW_AFTER
-        self.add(e - other, f - taken, both, early, q, launches, torn, k, label, choice, to_beat)
-        launches += 1
-        choice = _NEW_BOTH
-        self.add(e - taken, f - taken, both - a, r, q, launches, 1, k, label, choice, to_beat)
+        fall = both - taken
+        self.launches = launches + 1
+        self.add(
+            e - taken,
+            f - other,
+            fall,
+            r,
+            late,
+            held - taken,
+            behind - other,
+            k,
+            _NEW_BEFORE,
+            to_beat,
+        )
+        self.add(
+            e - other,
+            f - taken,
+            fall,
+            early,
+            q,
+            held - other,
+            behind - taken,
+            k,
+            _NEW_AFTER,
+            to_beat,
+        )
+        self.launches, self.torn = launches + 2, 1
+        self.add(e - taken, f - taken, fall - a, r, q, r, q, k, _NEW_BOTH, to_beat)
 
     def add(
         self,
@@ -175,10 +256,9 @@ class Labels:
         both: float,
         early: float,
         late: float,
-        launches: int,
-        torn: int,
+        held: float,
+        behind: float,
         k: int,
-        label: int,
         choice: int,
         to_beat: float,
     ) -> None:
@@ -188,16 +268,18 @@ class Labels:
         both = max(both, e + f)
         rest = self.before.least(k, e, early) + self.after.least(k, f, late)
         rest = max(rest, both - self.total[k])
-        bound = self.total[len(self.release)] + self.startup * launches + rest
+        bound = self.total[len(self.release)] + self.startup * self.launches + rest
         if bound >= to_beat:
             return
         at = _FIELDS * self.number
         made = self.made
         made[at], made[at + 1], made[at + 2] = e, f, both
-        made[at + 3], made[at + 4], made[at + _BOUND] = early, late, bound
+        made[at + 3], made[at + 4] = early, late
+        made[at + 5], made[at + 6] = max(held, early), max(behind, late)
+        made[at + _BOUND] = bound
         at = 2 * self.number
-        self.made_counts[at], self.made_counts[at + 1] = launches, torn
-        self.made_of[at], self.made_of[at + 1] = label, choice
+        self.made_counts[at], self.made_counts[at + 1] = self.launches, self.torn
+        self.made_of[at], self.made_of[at + 1] = self.of, choice
         self.number += 1
 
     def keep(self, k: int) -> None:
@@ -206,7 +288,7 @@ class Labels:
         Where they are too many however far apart, the others are dropped.
         """
         number = self.number
-        by = self.boths[:number], self.launches[:number], self.bounds[:number]
+        by = self.boths[:number], self.counts[:number], self.bounds[:number]
         order = array("i", np.lexsort(by).tolist())
         self.near *= _LESS
         while not self.keep_near(order) and self.near < self.longest:
@@ -222,6 +304,7 @@ class Labels:
         made, kept = self.made, self.kept
         for i in range(self.number):
             label = order[i]
+            self.looks += self.alive + 1
             nearest = self.nearest(label)
             if nearest >= 0:
                 self.lower(nearest, label)
@@ -257,6 +340,8 @@ class Labels:
             o = _FIELDS * self.firsts[other]  # as it was made: so none drifts
             far = max(made[o] - e, made[o + 1] - f, made[o + 2] - both) - spare
             far = max(far, made[o + 3] - early, made[o + 4] - late)
+            if torn:
+                far = max(far, made[o + 5] - made[at + 5], made[o + 6] - made[at + 6])
             if far > near:
                 continue
             o = _FIELDS * other
@@ -264,6 +349,9 @@ class Labels:
             fall = max(fall, kept[o + 2] - both - spare)
             floors = max(0.0, kept[o + 3] - early) + max(0.0, kept[o + 4] - late)
             fall = max(fall, floors)
+            if torn:
+                held = max(0.0, kept[o + 5] - made[at + 5]) + max(0.0, kept[o + 6] - made[at + 6])
+                fall = max(fall, held)
             if fall < least:
                 best, least = other, fall
                 if fall <= 0.0:
@@ -277,7 +365,8 @@ class Labels:
         spare = self.startup * (self.made_counts[2 * label] - self.kept_counts[2 * other])
         for field in range(_FLOORS):
             kept[o + field] = min(kept[o + field], made[at + field] + spare)
-        for field in range(_FLOORS, _BOUND):
+        stop = _BOUND if self.made_counts[2 * label + 1] else _BOUND - 2
+        for field in range(_FLOORS, stop):
             kept[o + field] = min(kept[o + field], made[at + field])
         # e and f together are no more than both: what is too much is taken off, down to the floors
         excess = kept[o] + kept[o + 1] - kept[o + 2]
@@ -285,6 +374,8 @@ class Labels:
             fall = min(excess, kept[o] - kept[o + 3])
             kept[o] -= fall
             kept[o + 1] -= excess - fall
+        kept[o + 5] = min(kept[o + 5], kept[o])
+        kept[o + 6] = min(kept[o + 6], kept[o + 1])
 
     def chosen(self, most: int) -> list[list[str]]:
         """Where each tensor but the last goes, by the labels that came to the least.
@@ -293,17 +384,18 @@ class Labels:
         these plans may be longer than it said.
         """
         ends = sorted(range(self.alive), key=lambda label: (self.end(label), label))
-        return [self.way_to(label) for label in ends[:most]]
+        count = len(self.release) - 1
+        return [self.way_to(label, 0, count) for label in ends[:most]]
 
     def end(self, label: int) -> float:
         """Return what a label that has placed all tensors comes to [us]."""
         launches = self.startup * self.kept_counts[2 * label]
         return self.total[len(self.release)] + launches + self.kept[_FIELDS * label + 2]
 
-    def way_to(self, label: int) -> list[str]:
-        """Return the choices that led to a label, of each tensor in order."""
+    def way_to(self, label: int, k: int, stop: int) -> list[str]:
+        """Return where the tensors from k on went before a label of place k, up to a tensor."""
         choices = []
-        for k in range(len(self.release) - 1):
-            choices.append(CHOICES[self.choices[k * self.most + label]])
-            label = self.parents[k * self.most + label]
+        for place in range(k, stop):
+            choices.append(CHOICES[self.choices[place * self.most + label]])
+            label = self.parents[place * self.most + label]
         return choices

@@ -1,15 +1,16 @@
 """A bound on the plans of a chain, and a plan, by the labels from the core outwards."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 from math import inf
 from typing import NamedTuple
 
 import numpy as np
 
-from solver.buckets import Launch, Launches, largest_part
+from solver.buckets import Launch, Launches
 from solver.chain import Chain
 from solver.costs import Cost
+from solver.fusion.chain.two_sided.branches import Branching, branched
 from solver.fusion.chain.two_sided.labels import Labels
 from solver.units import FloatArray, IntArray, same, slack
 
@@ -17,8 +18,9 @@ from solver.units import FloatArray, IntArray, same, slack
 _BLOCKS = 320
 #: Most labels kept at once; more than four times as many made no bound sharper that was tried.
 _LABELS, MOST_EFFORT = 64, 4
-#: How many plans are made of each order and minorant.
-_PLANS = 8
+#: How many plans are made of each order and minorant, and how often the bytes of their parts are
+#: looked for in two thirds of a range.
+_PLANS, _THIRDS = 8, 80
 #: How many minorants of a cost are tried, those with the largest start-ups that count.
 _LINES = 4
 
@@ -30,7 +32,14 @@ class MinorantSearch(NamedTuple):
     plans: tuple[Launches, ...]
 
 
-def bound_and_plan(chain: Chain, cost: Cost, to_beat: float, effort: int = 1) -> MinorantSearch:
+def bound_and_plan(
+    chain: Chain,
+    cost: Cost,
+    to_beat: float,
+    effort: int = 1,
+    branching: Branching | None = None,
+    most_plans: int = _PLANS,
+) -> MinorantSearch:
     """Bound all plans of a chain, up to a time to beat [us], and find some.
 
     Tails that do not ascend are lowered to the least of all later ones, or releases in the order of
@@ -46,6 +55,10 @@ def bound_and_plan(chain: Chain, cost: Cost, to_beat: float, effort: int = 1) ->
         The time of a plan that is known [us].
     effort
         Multiplies the labels, up to four times.
+    branching
+        How long plans with one beginning or another are bounded after that; None: not at all.
+    most_plans
+        Of each order and minorant.
 
     Notes
     -----
@@ -59,7 +72,7 @@ def bound_and_plan(chain: Chain, cost: Cost, to_beat: float, effort: int = 1) ->
     for order in _orders(chain):
         for line in lines[:_LINES]:
             if bound < target:
-                least, some = _in_order(chain, cost, order, line, target, effort)
+                least, some = _in_order(chain, order, line, target, effort, branching, most_plans)
                 bound = max(bound, least)
                 plans += some
     return MinorantSearch(bound, tuple(plans))
@@ -81,7 +94,7 @@ def proof_of(chain: Chain, cost: Cost, value: float) -> NestedProof | None:
     lines = sorted(cost.minorants(total), key=lambda line: -line[0] - line[1] * total)
     for order in _orders(chain):
         for line in lines[:_LINES]:
-            tries = (_in_order(chain, cost, order, line, value, n)[0] for n in (1, MOST_EFFORT))
+            tries = (_in_order(chain, order, line, value, n)[0] for n in (1, MOST_EFFORT))
             if any(same(bound, value) for bound in tries):
                 work = np.concatenate([[0.0], line[1] * np.cumsum(chain.bytes[order])])
                 bounds = np.append(_blocks(work), len(chain)).tolist()
@@ -100,11 +113,12 @@ def _orders(chain: Chain) -> Iterator[IntArray]:
 
 def _in_order(
     chain: Chain,
-    cost: Cost,
     order: IntArray,
     line: tuple[float, float],
     target: float,
     effort: int,
+    branching: Branching | None = None,
+    most_plans: int = 0,
 ) -> tuple[float, list[Launches]]:
     """Bound all plans by a minorant of the cost, and make plans of the best labels."""
     startup, per_byte = line
@@ -120,10 +134,13 @@ def _in_order(
         _LABELS * min(effort, MOST_EFFORT),
     )
     bound = labels.run(target)
-    if labels.value >= target or len(first) < len(chain):
+    ways = labels.chosen(most_plans)
+    if bound < target and branching:
+        outcome = branched(labels, target, branching)
+        bound, ways = max(bound, outcome.bound), [*map(list, outcome.ways), *ways]
+    if len(first) < len(chain):
         return bound, []
-    ways = labels.chosen(_PLANS)
-    return bound, [_plan(chain, cost, order.tolist(), choices) for choices in ways]
+    return bound, [_plan(chain, line, order.tolist(), choices) for choices in ways]
 
 
 def _ascending(times: FloatArray) -> FloatArray:
@@ -142,24 +159,25 @@ def _blocks(total: FloatArray) -> IntArray:
     return np.unique(np.append(even, count - 1))
 
 
-def _plan(chain: Chain, cost: Cost, order: Sequence[int], choices: Sequence[str]) -> Launches:
-    """Make launches of where the tensor at each place goes, the last one's bucket being the core.
+def _plan(
+    chain: Chain, line: tuple[float, float], order: Sequence[int], choices: Sequence[str]
+) -> Launches:
+    """Make launches of where the tensor at each place goes, the last one with the core.
 
-    Of a bucket in two parts the one before the core carries what delays nothing.
+    One that is to ride with a bucket that is not there rides with the core: where labels became
+    one, a choice may be another label's.
     """
     core = [order[-1]]
     before: list[list[int]] = []
     after: list[list[int]] = []
     torn: list[int] = []
     for i, choice in zip(order[-2::-1], choices[::-1], strict=True):
-        if choice == "core":
-            core.append(i)
-        elif choice == "before":
-            before[-1].append(i)
+        if choice == "before":
+            (before[-1] if before else core).append(i)
         elif choice == "after":
-            after[-1].append(i)
-        elif choice == "both":
-            torn.append(i)
+            (after[-1] if after else core).append(i)
+        elif choice in {"core", "both"}:
+            (torn if torn and choice == "both" else core).append(i)
         else:
             bucket = [i]
             if choice != "new after":
@@ -169,39 +187,74 @@ def _plan(chain: Chain, cost: Cost, order: Sequence[int], choices: Sequence[str]
             if choice == "new both":
                 torn = bucket
     members = [tuple(sorted(bucket)) for bucket in (*before[::-1], core, *after)]
-    return _sized(chain, cost, members, len(before))
+    return _sized(chain, line, members, len(before))
 
 
-def _sized(chain: Chain, cost: Cost, members: Sequence[tuple[int, ...]], core: int) -> Launches:
-    """Choose the bytes of parts: as many before the core as delay neither it nor others there."""
-    totals = [int(chain.bytes[list(bucket)].sum()) for bucket in members]
-    release = [float(chain.release[list(bucket)].max()) for bucket in members]
-    later = set(members[core:])
-    sizes = [0 if bucket in later else totals[j] for j, bucket in enumerate(members[:core])]
+def _sized(
+    chain: Chain, line: tuple[float, float], members: Sequence[tuple[int, ...]], core: int
+) -> Launches:
+    """Choose the bytes of both parts of buckets: those of the least time, at the cost of a line.
+
+    Let launches before the core be done so that it could start at E. Of the last k buckets in two
+    parts no more can go before it than any top outside of them leaves room for, nor more than they
+    have; all these are reached at once, and nothing is better behind the core. What is needed there
+    is convex in E.
+    """
+    startup, per_byte = line
+    sizes = [int(chain.bytes[list(bucket)].sum()) for bucket in members]
+    torn = [bucket for bucket in members[:core] if bucket in set(members[core:])]
+    work = np.array(
+        [0.0 if b in torn else per_byte * n for b, n in zip(members, sizes, strict=True)]
+    )
+    work += startup
+    release = np.array([chain.release[list(bucket)].max() for bucket in members[: core + 1]])
+    tail = np.array([chain.tail[list(bucket)].max() for bucket in members[core:]])
+    before = release + np.append(np.cumsum(work[:core][::-1])[::-1], 0.0)
+    after = tail + np.append(0.0, np.cumsum(work[core + 1 :]))
+    places = [members.index(bucket) for bucket in torn]
+    late = [members.index(bucket, core) - core for bucket in torn]
+    whole = [per_byte * sizes[place] for place in places]
+
+    def shares(level: float) -> list[float]:
+        """Return the work of each part before the core where that could start at a level."""
+        room = np.minimum.accumulate(level - before)
+        taken, parts = 0.0, []
+        for place, most in zip(places[::-1], whole[::-1], strict=True):
+            parts.append(min(most, max(0.0, float(room[place]) - taken)))
+            taken += parts[-1]
+        return parts[::-1]
+
+    def value(level: float) -> float:
+        behind = after.copy()
+        for part, place, most in zip(shares(level), late, whole, strict=True):
+            behind[place:] += most - part
+        return level + float(behind.max())
+
+    least = float(before.max())
+    level = _lowest(value, least, least + sum(whole))
     element = chain.element_bytes(0)
-    for j, size in enumerate(sizes):
-        if not size:
-            starts = _starts(release, sizes, cost, core)
-            limit = starts[core]
-            for i in range(core - 1, j, -1):
-                limit -= cost.time(sizes[i])
-            sizes[j] = largest_part(cost, limit - starts[j], totals[j], element)
-    launches = [Launch(members[j], size) for j, size in enumerate(sizes) if size]
-    sent = {bucket: size for bucket, size in launches if bucket in later}
-    for j in range(core, len(members)):
-        rest = totals[j] - sent.get(members[j], 0)
-        if rest:
-            launches.append(Launch(members[j], rest))
+    bytes_before = {
+        bucket: min(round(part / per_byte / element) * element, sizes[place])
+        for bucket, part, place in zip(torn, shares(level), places, strict=True)
+        if per_byte
+    }
+    launches = []
+    for i, bucket in enumerate(members):
+        size = sizes[i]
+        if bucket in torn:
+            size = bytes_before.get(bucket, 0)
+            size = size if i < core else sizes[i] - size
+        if size:
+            launches.append(Launch(bucket, size))
     return tuple(launches)
 
 
-def _starts(release: Sequence[float], sizes: Sequence[int], cost: Cost, core: int) -> list[float]:
-    """When launches up to the core could start [us]; those of no bytes take no time."""
-    starts = []
-    now = 0.0
-    for j in range(core + 1):
-        if j == core or sizes[j]:
-            now = max(now, release[j])
-        starts.append(max(now, release[j]))
-        now += cost.time(sizes[j]) if j < core else 0.0
-    return starts
+def _lowest(value: Callable[[float], float], low: float, high: float) -> float:
+    """Return where a convex function is least, by thirds of an interval."""
+    for _ in range(_THIRDS if high > low else 0):
+        third = (high - low) / 3
+        if value(low + third) <= value(high - third):
+            high -= third
+        else:
+            low += third
+    return min((low, high), key=value)
