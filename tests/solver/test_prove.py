@@ -12,6 +12,7 @@ from solver.errors import InvalidOptions
 from solver.fusion.chain.judge import ChainJudge
 from solver.fusion.chain.two_sided import branches, search
 from solver.fusion.chain.two_sided.branches import Branching
+from solver.fusion.chain.two_sided.labels import Labels
 from solver.fusion.chain.two_sided.search import bound_and_plan
 from solver.graph import ALL_REDUCE, COMPUTE, Op, build
 from solver.planning.options import Options
@@ -52,11 +53,11 @@ def test_no_plan_is_below_the_bound(monkeypatch):
 
 
 def test_a_beginning_that_is_left_out_is_noticed(monkeypatch):
-    class Labels(search.Labels):
+    class Fewer(Labels):
         def beginnings(self, beginning):
             return super().beginnings(beginning)[1:]
 
-    monkeypatch.setattr(search, "Labels", Labels)
+    monkeypatch.setattr(search, "Labels", Fewer)
     assert above_the_best(monkeypatch, 60)
 
 
