@@ -1,11 +1,13 @@
 """Prove the plan of a layered chain, or find a better one, by taking plans apart."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from solver.bounds.bound import sharpened
 from solver.bounds.chain import LowerBound
 from solver.bounds.kinds import NESTED
+from solver.bounds.tried import tried
 from solver.buckets import Launches
 from solver.chain import Chain, by_channel, subchain
 from solver.costs import Cost
@@ -18,6 +20,8 @@ from solver.units import same
 
 #: Labels compared where nothing more is asked for, and for each second that is.
 _LOOKS, _LOOKS_A_SECOND = 50_000_000, 100_000_000
+#: Launches that are tried for each second that is asked for (:mod:`solver.bounds.tried`).
+_BEGINNINGS_A_SECOND = 300_000
 
 
 class ProofOptions(NamedTuple):
@@ -46,7 +50,8 @@ def proven(
 
     First by what only the plan's time rules out (:func:`solver.bounds.bound.sharpened`), then, with
     ``options``, by branch and bound of each channel that decides the time, with as many labels for
-    each order of its tensors and each line below its cost.
+    each order of its tensors and each line below its cost; where more is asked for, by all plans
+    of a few tensors.
 
     Parameters
     ----------
@@ -74,12 +79,17 @@ def proven(
         if options is None or value <= bound.value or same(value, bound.value):
             continue
         branching = Branching(options.looks, options.is_over, _raiser(bound, tensors, options))
-        outcome = bound_and_plan(subchain(chain, tensors), cost, value, branching=branching)
-        launches = layered.instead_on(
-            launches, tensors, min((own, *outcome.plans), key=judge.value)
-        )
+        some = subchain(chain, tensors)
+        outcome = bound_and_plan(some, cost, value, branching=branching)
+        own = min((own, *outcome.plans), key=judge.value)
+        launches = layered.instead_on(launches, tensors, own)
         time = layered.value(launches, chain, costs)
         bound = _higher(bound, min(outcome.bound, time), tensors)
+        if options.prove_s:
+            looks = round(_BEGINNINGS_A_SECOND * options.prove_s)
+            last = tried(some, cost, bound, judge.value(own), looks, options.is_over)
+            members = tuple(tensors[i] for i in last.members)
+            bound = bound if last is bound else replace(last, members=members)
         options.offer(launches, time)
         options.raise_bound(bound)
     return launches, bound

@@ -117,6 +117,16 @@ def test_more_is_proven_where_it_is_asked_for():
     assert heard == sorted(heard)
 
 
+def test_a_few_tensors_are_tried_to_the_end_where_it_is_asked_for():
+    """Tails do not ascend along this chain, so labels leave a gap, and so do the first tries."""
+    graph, network = list(GROUPS["middling"][0](151))[150]
+    by_default = plan(graph, network, ALONE)
+    assert by_default.status == "feasible"
+    asked = plan(graph, network, replace(ALONE, prove_s=5))
+    assert (asked.status, asked.bound.kind) == ("optimal", "tried")
+    assert asked.iteration_time_us == by_default.iteration_time_us
+
+
 @pytest.mark.parametrize(
     ("ops", "cluster", "asked", "code"),
     [
