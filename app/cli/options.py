@@ -182,7 +182,7 @@ def content(file: str) -> tuple[str, bytes]:
     return file, Path(file).read_bytes()
 
 
-def check_place(out: Path, files: list[str]) -> None:
+def check_place(flag: str, out: Path, files: list[str]) -> None:
     """Check before the work is done that a file can be written, and is none of those read.
 
     Raises
@@ -191,11 +191,11 @@ def check_place(out: Path, files: list[str]) -> None:
         When it cannot.
     """
     if out.is_dir():
-        raise typer.BadParameter(f"{out} is a folder", param_hint="--out")
+        raise typer.BadParameter(f"{out} is a folder", param_hint=flag)
     if not out.parent.is_dir():
-        raise typer.BadParameter(f"there is no folder {out.parent}", param_hint="--out")
+        raise typer.BadParameter(f"there is no folder {out.parent}", param_hint=flag)
     if out.exists() and any(Path(file).exists() and out.samefile(file) for file in files):
-        raise typer.BadParameter(f"{out} is read: it would be lost", param_hint="--out")
+        raise typer.BadParameter(f"{out} is read: it would be lost", param_hint=flag)
 
 
 def write(out: Path, text: str) -> None:

@@ -7,14 +7,12 @@ where keys are required. So nothing of a user is ever in the markup that is sent
 from collections.abc import Callable
 from functools import cache
 from importlib import resources
-from pathlib import Path
 
 from fastapi import APIRouter, FastAPI
 from fastapi.responses import FileResponse, HTMLResponse
 from starlette.staticfiles import StaticFiles
 
-from app import VERSION, names
-from solver.glossary import LABELS, TERMS
+from app.pages.markup import SITE, markup
 
 router = APIRouter(include_in_schema=False)
 
@@ -47,46 +45,10 @@ PAGES = (
 )
 
 
-#: The documentation as a site, where a checkout has built it.
-_SITE = Path(__file__).parents[2] / "site"
-
-
-#: Names that the service knows, for pages that let one be chosen or explain one.
-_NAMES = {
-    "algorithms": names.ALGORITHMS,
-    "bounds": names.BOUND_KINDS,
-    "compressions": names.COMPRESSIONS,
-    "devices": names.DEVICES,
-    "exports": names.EXPORTS,
-    "fifo": names.FIFO,
-    "fits": names.FITS,
-    "glossary": TERMS,
-    "has_docs": _SITE.is_dir(),
-    "labels": LABELS,
-    "measured": names.MEASURED,
-    "policies": names.POLICIES,
-    "program_exports": names.PROGRAM_EXPORTS,
-    "program_policies": names.PROGRAM_POLICIES,
-    "readers": names.READERS,
-    "verdicts": names.VERDICTS,
-    "what_runs": names.WHAT_RUNS,
-}
-
-
 @cache
 def _text(name: str, title: str) -> str:
     """Render a page, when somebody opens it for the first time."""
-    from jinja2 import Environment, PackageLoader, StrictUndefined  # noqa: PLC0415 - for pages alone
-
-    templates = Environment(
-        loader=PackageLoader("app.pages"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-    )
-    templates.policies["json.dumps_kwargs"] = {"sort_keys": False}  # names keep their order
-    template = templates.get_template(f"{name}.html")
-    return template.render(name=name, title=title, version=VERSION, names=_NAMES)
+    return markup(f"{name}.html", name=name, title=title)
 
 
 def _page(name: str, title: str) -> Callable[[], HTMLResponse]:
@@ -112,6 +74,6 @@ def plotly() -> FileResponse:
 
 def mount_assets(app: FastAPI) -> None:
     """Serve scripts and styles, and the documentation where it was built."""
-    if _SITE.is_dir():
-        app.mount("/help/docs", StaticFiles(directory=_SITE, html=True), name="documentation")
+    if SITE.is_dir():
+        app.mount("/help/docs", StaticFiles(directory=SITE, html=True), name="documentation")
     app.mount("/assets", StaticFiles(packages=[("app.pages", "assets")]), name="assets")

@@ -82,6 +82,20 @@ async def get_certificate(plan_id: PlanId, answers: AnswersDep) -> Response:
 
 
 @router.get(
+    "/{plan_id}/page.html",
+    response_class=Response,
+    summary="The page of a plan as one file",
+    responses={
+        200: {"content": {"text/html": {"schema": {"type": "string"}}}, "description": "The file."},
+        **problems(404, 409, 422, 503),
+    },
+)
+async def get_page(plan_id: PlanId, answers: AnswersDep) -> Response:
+    """Return HTML that shows the plan wherever it is opened, and asks no server: for a ticket."""
+    return await answers.answer("app.pages.stored:plan_page", plan_id)
+
+
+@router.get(
     "/{plan_id}/export",
     summary="A plan as files of another tool",
     responses={**answered("app.schemas.exports:ExportOut"), **problems(404, 409, 422, 503)},

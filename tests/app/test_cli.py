@@ -303,14 +303,15 @@ def test_out_is_checked_before_the_work_and_written_before_the_page(
     tmp_path: Path, request_file: Path, run: Run
 ) -> None:
     before = request_file.read_bytes()
-    for out, why in (
-        (request_file, "is read: it would be lost"),
-        (tmp_path, "is a folder"),
-        (tmp_path / "none" / "plan.json", "there is no folder"),
+    for flag, out, why in (
+        ("--out", request_file, "is read: it would be lost"),
+        ("--out", tmp_path, "is a folder"),
+        ("--html", tmp_path / "none" / "plan.html", "there is no folder"),
     ):
-        done = run("plan", str(request_file), "--out", str(out))
+        done = run("plan", str(request_file), flag, str(out))
         assert (done.returncode, done.stdout) == (2, "")
         assert why in done.stderr
+        assert flag in done.stderr
     assert request_file.read_bytes() == before
     out = tmp_path / "plan.json"
     run("plan", str(request_file), "--out", str(out))

@@ -17,7 +17,7 @@ from tests.app.service import ROOT, Service, two_layers
 
 DOCUMENT: dict[str, Any] = json.loads(document())
 #: What answers are, where they are not JSON.
-MEDIA = {"svg": "image/svg+xml", "csv": "text/csv"}
+MEDIA = {"html": "text/html", "svg": "image/svg+xml", "csv": "text/csv"}
 #: Answers without a body.
 EMPTY = {"204", "304"}
 OPERATIONS = [

@@ -55,7 +55,7 @@ def cell_of(sweep: Json, workers: int, bandwidth: float, startup: float) -> Json
 def test_the_map_names_the_best_policy_of_each_cell(
     page: Page, sweep: Json, show: Callable[[str], None]
 ) -> None:
-    show("?startup_us=10")
+    show("?startup_us=10&show=best")
     words = page.locator("#map .textpoint text").all_text_contents()
     assert len(words) == 9
     fastest = [
@@ -74,6 +74,35 @@ def test_the_map_names_the_best_policy_of_each_cell(
     first = cell_of(sweep, 1, 1, 10)
     assert rows[0]["policy"] == " = ".join(first["fastest"])
     assert float(rows[0]["iteration_time_us"]) == first["iteration_time_us"][first["best"]]
+
+
+def test_it_opens_on_what_is_gained_over_what_you_run(
+    page: Page, sweep: Json, show: Callable[[str], None]
+) -> None:
+    show("?startup_us=10")
+    expect(page.get_by_label("Show")).to_have_value("saved")
+    cells = [cell_of(sweep, workers, gbps, 10) for gbps in (1, 10, 1000) for workers in (1, 2, 8)]
+    gains = [cell["gains"][0]["gain"] for cell in cells]
+    words = ["tie" if abs(gain) < 0.001 else f"{100 * gain:.1f} %" for gain in gains]
+    assert "tie" in words, "one worker sends nothing"
+    assert len(set(words)) > 3
+    assert page.locator("#map .textpoint text").all_text_contents() == words
+    marked = [
+        knee
+        for knee in sweep["knees"]
+        if knee["policy"] == "plan" and knee["startup_us"] == 10 and knee["value"] is not None
+    ]
+    assert marked
+    expect(page.locator("#map .shapelayer path")).to_have_count(len(marked))
+    expect(page.locator("#map .gtitle")).to_contain_text("knee of plan: bandwidth (line)")
+    expect(page.get_by_label("Draw")).to_have_value("saved")
+    page.get_by_label("At bandwidth [Gbit/s]").select_option("10")
+    rows = rows_of(saved(page, page.get_by_label("By workers as CSV")))
+    cell = cell_of(sweep, 8, 10, 10)
+    drawn = {row["policy"]: row["saved_percent"] for row in rows if row["workers"] == "8"}
+    today = cell["gains"][0]["today_us"]
+    for name, us in {**cell["iteration_time_us"], "bound": cell["lower_bound_us"]}.items():
+        assert float(drawn[name]) == pytest.approx(100 * (1 - us / today), abs=1e-9)
 
 
 def test_what_is_shown_stands_in_the_address(

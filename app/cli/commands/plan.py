@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from app.cli.extras import check_extra
 from app.cli.failures import CommandFailure, explaining
 from app.cli.field_options import option
 from app.cli.interrupts import INTERRUPTED
@@ -124,6 +125,13 @@ def plan(
             "options with all flags.",
         ),
     ] = None,
+    html: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="PATH",
+            help="Write there the plan's page as one file, which opens anywhere without a service.",
+        ),
+    ] = None,
     json_: AsJson = False,
 ) -> None:
     """Plan one training iteration, here or at a service.
@@ -149,6 +157,7 @@ def plan(
       interlace plan resnet50/graph.txt --json > plan.json
       interlace example vgg16 | interlace plan -
       interlace plan graph.json --out plan.json --certificate proof.json
+      interlace plan graph.json --html plan.html
       interlace plan graph.json --server http://planner:8000 --tag nightly
     """
     from app.cli import flags, local
@@ -159,6 +168,7 @@ def plan(
     from app.services.certificates import certificate as certificate_of
     from app.services.certificates import certificate_text, request_text
 
+    check_extra("--html", "service", is_taken=html is not None)
     assigned = assignments(set_)
     at = server_at(server, tag, fresh=fresh)
     cluster = flags.network(
@@ -191,8 +201,15 @@ def plan(
     )
     changes = [flags.change(text) for text in what_if or []]
     names, name, raw = contents(files)
-    for place in filter(None, (out, certificate, request_out)):
-        check_place(place, files)
+    written_to = {
+        "--out": out,
+        "--certificate": certificate,
+        "--request-out": request_out,
+        "--html": html,
+    }
+    for flag, place in written_to.items():
+        if place:
+            check_place(flag, place, files)
     belief = flags.fields(believed, "--believed")
     given = present(cluster=cluster, believed=belief, options=options, what_if=changes, tag=tag)
     with explaining(
@@ -225,6 +242,11 @@ def plan(
         write(request_out, request_text(problem))
     if certificate:
         write(certificate, certificate_text(certificate_of(problem, json.loads(written))))
+    if html:
+        from app.pages.one_file import plan_file
+
+        job = {"id": "plan", "state": "cancelled" if cut_short else "succeeded", "error": None}
+        write(html, plan_file(problem, answer.model_dump(mode="json"), job))
     print(written if json_ else render(told, problem.graph.name, cut_short=cut_short))
     if cut_short:
         raise CommandFailure("interrupted: this is the best plan so far", code=INTERRUPTED)

@@ -3,6 +3,7 @@
 import { el, fill } from "../elements/dom.js";
 import { csv, fileName, save } from "../elements/save.js";
 import { complain } from "../service/api.js";
+import { saved, unpacked } from "../service/saved.js";
 
 /**
  * @typedef {object} ChartOptions
@@ -15,20 +16,26 @@ import { complain } from "../service/api.js";
 
 let loading = null;
 
+const PLOTLY = "/assets/plotly.min.js";
+
+/** Load a script, and return what it defines. */
+const loaded = (src) =>
+  new Promise((resolve, reject) => {
+    const script = el("script", {
+      src,
+      onload: () => resolve(/** @type {any} */ (window).Plotly),
+      onerror: () => reject(new Error("The charts' library was not loaded.")),
+    });
+    document.head.append(script);
+  });
+
 /**
  * The charts' library, loaded when the first chart is drawn.
  *
  * @returns {Promise<any>}
  */
 export function plotly() {
-  loading ??= new Promise((resolve, reject) => {
-    const script = el("script", {
-      src: "/assets/plotly.min.js",
-      onload: () => resolve(/** @type {any} */ (window).Plotly),
-      onerror: () => reject(new Error("The charts' library was not loaded.")),
-    });
-    document.head.append(script);
-  });
+  loading ??= saved === undefined ? loaded(PLOTLY) : unpacked(PLOTLY).then(loaded);
   return loading;
 }
 

@@ -12,6 +12,7 @@ import { colour, colours, plain } from "./chart.js";
  * @property {(number | null)[]} [high]
  * @property {string} [dash]
  * @property {boolean} [isThin]
+ * @property {number} [more]
  */
 
 /**
@@ -141,7 +142,8 @@ export function heightOf(host, height, names) {
 /**
  * Traces and layout of lines.
  *
- * xs: the values along; lines: [{ name, style: index, ys, low?, high?, dash?, isThin? }], null where unknown;
+ * xs: the values along; lines: [{ name, style: index, ys, low?, high?, dash?, isThin?, more? }], null where
+ * unknown, more: thicker by so much [px], to be seen behind others;
  * limits: [{ name, ys, dash }] in the colour of text: bounds, the ideal; rings: [{ x, y, text }];
  * x, y: titles of the axes; title: what holds for all of it; show: y => text for who points at it.
  *
@@ -155,7 +157,7 @@ export function curves({ xs, lines, limits = [], rings = [], x, y, show, title =
         : `${plain(name)}<br>${plain(x)}: ${at}<br>${plain(show(ys[i], i))}`,
     );
   /** @type {object[]} */
-  const traces = lines.map(({ name, style, ys, low, high, dash = "solid", isThin = false }) => {
+  const traces = lines.map(({ name, style, ys, low, high, dash = "solid", isThin = false, more = 0 }) => {
     const { colour: own, symbol } = styleOf(style);
     const error =
       low && high
@@ -176,8 +178,8 @@ export function curves({ xs, lines, limits = [], rings = [], x, y, show, title =
       name: plain(name),
       x: xs,
       y: ys,
-      line: { color: own, width: isThin ? 1.3 : 2, dash },
-      marker: { color: own, symbol, size: 8 },
+      line: { color: own, width: isThin ? 1.3 : 2 + more, dash },
+      marker: { color: own, symbol, size: 8 + more },
       text: hover(name, ys),
       hoverinfo: "text",
       ...error,

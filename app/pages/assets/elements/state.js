@@ -1,5 +1,7 @@
 // The state of a page stands in its address: a link shows what its sender saw.
 
+import { saved } from "../service/saved.js";
+
 /**
  * The state, each value as text; `defaults` says which names there are.
  *
@@ -33,6 +35,7 @@ export function write(changes) {
  * @returns {string}
  */
 export function idOfPage() {
+  if (saved !== undefined) return saved;
   const last = location.pathname.split("/").at(-1);
   try {
     return decodeURIComponent(last);

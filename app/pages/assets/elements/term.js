@@ -1,6 +1,7 @@
 // A word of an answer with its sentence of the glossary, and a link to all of them.
 
 import { names } from "../service/names.js";
+import { saved } from "../service/saved.js";
 import { el } from "./dom.js";
 
 let made = 0;
@@ -9,8 +10,8 @@ let made = 0;
 export const anchorOf = (name) => name.replaceAll(" ", "-");
 
 /**
- * A term as a link that tells its meaning when pointed at or focused; the text alone where the glossary
- * has no such term.
+ * A term as a link, in a saved page as text, that tells its meaning when pointed at or focused; the text
+ * alone where the glossary has no such term.
  *
  * @param {string} name
  * @param {string} [text]
@@ -23,7 +24,9 @@ export function term(name, text = name) {
   return el(
     "span",
     { class: "term" },
-    el("a", { href: `/help#${anchorOf(name)}`, "aria-describedby": id }, text),
+    saved === undefined
+      ? el("a", { href: `/help#${anchorOf(name)}`, "aria-describedby": id }, text)
+      : el("span", { tabindex: 0, "aria-describedby": id }, text),
     el("span", { class: "told", role: "tooltip", id }, said),
   );
 }

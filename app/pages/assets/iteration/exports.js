@@ -5,18 +5,20 @@ import { time } from "../elements/format.js";
 import { save } from "../elements/save.js";
 import { get } from "../service/api.js";
 import { fileButton, workButton } from "../service/downloads.js";
+import { saved } from "../service/saved.js";
 
 /** @import { ExportOut } from "interlace-api" */
 
 const folded = (text) => text.split("/").at(-1);
 
 /**
- * Show what there is; place is the API's path, formats the names of exports, beside the rival or null.
+ * Show what there is, and in a saved page what is inside; place is the API's path, formats the names of
+ * exports, hasPage whether the page is saved as one file, beside the rival or null.
  *
  * @param {HTMLElement} host
- * @param {{ place: string, formats: string[], beside: () => string | null }} options
+ * @param {{ place: string, formats: string[], hasPage: boolean, beside: () => string | null }} options
  */
-export function files(host, { place, formats, beside }) {
+export function files(host, { place, formats, hasPage, beside }) {
   const notes = el("div", { "aria-live": "polite" });
   const format = el(
     "select",
@@ -58,17 +60,31 @@ export function files(host, { place, formats, beside }) {
   }
 
   const query = () => (beside() === null ? "" : `?beside=${encodeURIComponent(beside())}`);
+  const perfetto = el(
+    "a",
+    { href: "https://ui.perfetto.dev", rel: "noreferrer", target: "_blank" },
+    "Perfetto",
+  );
+  const inside = [
+    fileButton("Answer", () => place, "answer.json"),
+    fileButton("Timeline for Perfetto", () => `${place}/timeline.json${query()}`, "timeline.json"),
+  ];
+  const head = el("h2", {}, "Take it along");
+  if (saved !== undefined) {
+    fill(host, head, el("p", { class: "row" }, inside, perfetto));
+    return;
+  }
   fill(
     host,
-    el("h2", {}, "Take it along"),
+    head,
     el(
       "p",
       { class: "row" },
+      hasPage ? fileButton("Save as one file", () => `${place}/page.html`, "plan.html") : null,
       fileButton("Request", () => `${place}/request`, "request.json"),
-      fileButton("Answer", () => place, "answer.json"),
-      fileButton("Timeline for Perfetto", () => `${place}/timeline.json${query()}`, "timeline.json"),
+      inside,
       el("a", { href: `/compare?a=${place.slice("/v1/".length)}` }, "Compare with another answer"),
-      el("a", { href: "https://ui.perfetto.dev", rel: "noreferrer", target: "_blank" }, "Perfetto"),
+      perfetto,
     ),
     el(
       "div",

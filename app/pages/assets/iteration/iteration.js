@@ -4,6 +4,7 @@ import { byId, el, fill } from "../elements/dom.js";
 import { idOfPage, read, write } from "../elements/state.js";
 import { complain } from "../service/api.js";
 import { follow, outcome } from "../service/progress.js";
+import { saved } from "../service/saved.js";
 import { answer } from "./answer.js";
 import { timelineOf } from "./chosen-timeline.js";
 import { doubts } from "./doubts.js";
@@ -143,6 +144,7 @@ async function parts(content, body, { path, word, title, fetchTrace, rivals, for
   files(hosts.files, {
     place,
     formats,
+    hasPage: path === "/v1/plans",
     beside: () => (path === "/v1/plans" ? (timeline?.beside() ?? null) : null),
   });
   try {
@@ -156,11 +158,12 @@ async function parts(content, body, { path, word, title, fetchTrace, rivals, for
     timeline?.select([sel], t === "");
   }
   hosts.front.hidden = !body.front;
+  hosts.what.hidden = saved !== undefined; // it needs a service
   contents(jumps, content);
   await comparison(hosts.times, body);
   await helps(hosts.helps, body);
   await front(hosts.front, body);
-  await whatIf(hosts.what, body, { path, times: hosts.times, timeline });
+  if (saved === undefined) await whatIf(hosts.what, body, { path, times: hosts.times, timeline });
 }
 
 /**

@@ -3,13 +3,15 @@
 import { page } from "../iteration/iteration.js";
 import { get } from "../service/api.js";
 import { names } from "../service/names.js";
+import { saved } from "../service/saved.js";
 
 const isProgram = (body) => body.program !== undefined;
 
-/** What may be drawn beside a plan, what you run first. */
+/** What may be drawn beside a plan, what you run first; in a saved page there is no more. */
 function rivalsOf(body) {
   const every = isProgram(body) ? names.program_policies : [names.fifo, ...names.policies];
   const over = body.headline?.gains[0]?.over;
+  if (saved !== undefined) return over ? [over] : [];
   return every.includes(over) ? [over, ...every.filter((name) => name !== over)] : every;
 }
 

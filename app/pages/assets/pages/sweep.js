@@ -1,4 +1,4 @@
-// A sweep: the best policy of each cluster as a map, lines along each axis, and all cells.
+// A sweep: what each cluster gains over what you run as a map, lines along each axis, and all cells.
 
 import { byId, el, facts, fill, say } from "../elements/dom.js";
 import { restsOn } from "../elements/evidence.js";
@@ -10,14 +10,14 @@ import { complain } from "../service/api.js";
 import { fileButton } from "../service/downloads.js";
 import { follow, outcome } from "../service/progress.js";
 import { bestIn, dimensionsOf, labelIn, nameOf, SHOWN, said, shown } from "../sweep/cells.js";
-import { drawLines } from "../sweep/lines.js";
+import { drawLines, drawnOf } from "../sweep/lines.js";
 import { drawMap } from "../sweep/map.js";
 import { open } from "../sweep/open.js";
 
 /** @import { SweepCell, SweepOut } from "interlace-api" */
 /** @import { Dimension, View } from "../sweep/cells.js" */
 
-const PLAIN = { show: "best", of: "", over: "", y: "speed", off: "" };
+const PLAIN = { show: "saved", of: "", over: "", y: "saved", off: "" };
 
 try {
   /** @type {SweepOut} */
@@ -42,7 +42,7 @@ async function show(sweep) {
   summarise(sweep);
   byId("content").hidden = false;
   const enter = (cell) => {
-    const label = view.show === "best" ? cell.best : labelIn(cell, view.of);
+    const label = SHOWN[view.show].isOfBest ? cell.best : labelIn(cell, view.of);
     say(`Opening ${label ?? "a cell"} with ${said("workers", cell.workers)}.`);
     open(sweep, cell, label).catch(complain);
   };
@@ -57,16 +57,23 @@ async function show(sweep) {
  */
 function viewOf(sweep, dimensions) {
   const labels = sweep.policies.map((policy) => policy.label);
+  const drawn = drawnOf(sweep);
+  const first = drawn.includes("saved") ? PLAIN.show : "best"; // of older releases
   const view = /** @type {View & Record<string, any>} */ (
-    read({ ...PLAIN, ...Object.fromEntries(dimensions.map(({ field }) => [field, ""])) })
+    read({
+      ...PLAIN,
+      show: first,
+      y: drawn[0],
+      ...Object.fromEntries(dimensions.map(({ field }) => [field, ""])),
+    })
   );
   view.fixed = {};
   for (const { field, values } of dimensions) {
     view.fixed[field] =
       values.find((value) => String(value) === view[field]) ?? values[Math.floor(values.length / 2)];
   }
-  if (!Object.hasOwn(SHOWN, view.show)) view.show = PLAIN.show;
-  if (!["speed", "time"].includes(view.y)) view.y = PLAIN.y;
+  if (!Object.hasOwn(SHOWN, view.show)) view.show = first;
+  if (!drawn.includes(view.y)) view.y = drawn[0];
   if (!labels.includes(view.of)) view.of = "";
   if (!labels.includes(view.over)) view.over = labels[0];
   view.change = (changes) => {

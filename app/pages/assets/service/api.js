@@ -1,6 +1,7 @@
 // The public API as scripts ask it: JSON, problems, events, and the reader's API key.
 
 import { el } from "../elements/dom.js";
+import { inside, saved } from "./saved.js";
 
 /** @import { FaultOut, ProblemDetails } from "interlace-api" */
 
@@ -46,6 +47,11 @@ async function checked(response, sent) {
 
 /** Ask, and again with a key where one is needed. */
 async function ask(path, options) {
+  if (saved !== undefined) {
+    const found = inside(path);
+    if (found === null) throw new Problem(404, { detail: "This file does not have that inside." });
+    return found;
+  }
   for (;;) {
     const sent = sessionStorage.getItem(KEY);
     const response = await checked(

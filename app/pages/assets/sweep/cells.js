@@ -158,20 +158,45 @@ export function speedIn(cell, label) {
   return found ? (cell.workers * cell.compute_time_us) / found : null;
 }
 
-/** What may be shown of each cell: its name, its column in a CSV, its value in a cell, and that in words. */
+/**
+ * What a time saves over the first of what you run in a cell [%]; null where one is not known.
+ *
+ * @param {SweepCell} cell
+ * @param {number | null} us
+ */
+export function savedBy(cell, us) {
+  const today = cell.gains?.[0]?.today_us;
+  return today && us !== null ? 100 * (1 - us / today) : null;
+}
+
+/** Times are as long as each other within this share of them, as the service says what ties. */
+export const TIE = 0.001;
+
+/**
+ * What may be shown of each cell: its name, its column in a CSV, its value in a cell, and that in words;
+ * even: the value where nothing is gained or lost; isOfBest: whether it is always about the best.
+ */
 export const SHOWN = {
-  best: { name: "best policy", column: "iteration_time_us", of: (cell) => timeIn(cell, ""), text: time },
+  saved: {
+    name: "saved over what you run",
+    column: "gain",
+    of: (cell) => cell.gains?.[0]?.gain ?? null,
+    text: percent,
+    even: 0,
+    isOfBest: true,
+  },
+  best: {
+    name: "best policy",
+    column: "iteration_time_us",
+    of: (cell) => timeIn(cell, ""),
+    text: time,
+    isOfBest: true,
+  },
   time: {
     name: "iteration time",
     column: "iteration_time_us",
     of: (cell, label) => timeIn(cell, label),
     text: time,
-  },
-  saved: {
-    name: "saved over what you run",
-    column: "gain",
-    of: (cell) => cell.gains?.[0]?.gain ?? null,
-    text: (value) => percent(value),
   },
   gain: {
     name: "ratio to another",
@@ -181,6 +206,7 @@ export const SHOWN = {
       return ours && theirs ? theirs / ours : null;
     },
     text: times,
+    even: 1,
   },
   gap: {
     name: "gap to the bound",

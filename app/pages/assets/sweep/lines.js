@@ -4,32 +4,69 @@ import { chart } from "../charts/chart.js";
 import { curves, heightOf, rowsOf } from "../charts/curves.js";
 import { boxes, choice, joined, parted } from "../elements/controls.js";
 import { byId, el, fill } from "../elements/dom.js";
-import { number, time } from "../elements/format.js";
+import { number, percent, time } from "../elements/format.js";
 import { complain } from "../service/api.js";
-import { cellAt, nameOf, said, shown, speedIn, timeIn } from "./cells.js";
+import { cellAt, nameOf, said, savedBy, shown, speedIn, timeIn } from "./cells.js";
 
 /** @import { SweepOut } from "interlace-api" */
 /** @import { Dimension, View } from "./cells.js" */
 
+/**
+ * What lines may show: its name, the title of its axis, its column in a CSV, its value of a policy and of the
+ * bound in a cell, and that in words.
+ */
+const DRAWN = {
+  saved: {
+    name: "saved over what you run",
+    axis: "saved over what you run [%]",
+    column: "saved_percent",
+    of: (cell, label) => savedBy(cell, timeIn(cell, label)),
+    bound: (cell) => savedBy(cell, cell.lower_bound_us),
+    show: (value) => percent(value / 100),
+  },
+  speed: {
+    name: "speed, in workers that never wait",
+    axis: "speed [workers]",
+    column: "speed",
+    of: speedIn,
+    bound: (cell) => cell.speed_bound,
+    show: (value) => `${number(value)} workers`,
+  },
+  time: {
+    name: "iteration time",
+    axis: "iteration time [us]",
+    column: "iteration_time_us",
+    of: timeIn,
+    bound: (cell) => cell.lower_bound_us,
+    show: time,
+  },
+};
+
+/** The keys of what lines may show of a sweep; one of an older release has nothing to compare with. */
+export const drawnOf = (sweep) =>
+  Object.keys(DRAWN).filter((key) => key !== "saved" || sweep.cells.some((cell) => cell.gains?.length));
+
 /** What is drawn along a dimension at the fixed values of the others. */
-function dataOf(sweep, { field, values }, fixed, isSpeed, off) {
+function dataOf(sweep, { field, values }, fixed, y, off) {
+  const { of, bound } = DRAWN[y];
   const cells = values.map((value) => cellAt(sweep, { ...fixed, [field]: value }));
-  const of = isSpeed ? speedIn : timeIn;
   const lines = sweep.policies
     .map(({ label }, style) => ({
       name: label,
       style,
       ys: cells.map((cell) => (cell ? of(cell, label) : null)),
     }))
-    .filter(({ name }) => !off.has(name));
+    .filter(({ name }) => !off.has(name))
+    .map((line, i, all) => ({ ...line, more: Math.min(2.5, 12 / all.length) * (all.length - 1 - i) }));
   const limits = [
     {
       name: "bound",
-      ys: cells.map((cell) => (cell ? (isSpeed ? cell.speed_bound : cell.lower_bound_us) : null)),
+      ys: cells.map((cell) => (cell ? bound(cell) : null)),
       dash: "dash",
     },
   ];
-  if (isSpeed) limits.push({ name: "ideal", ys: cells.map((cell) => cell?.workers ?? null), dash: "dot" });
+  if (y === "speed")
+    limits.push({ name: "ideal", ys: cells.map((cell) => cell?.workers ?? null), dash: "dot" });
   const isHere = (knee) =>
     knee.along === field &&
     Object.entries(fixed).every(
@@ -68,8 +105,7 @@ export async function drawLines(sweep, dimensions, view) {
   const hosts = along.map(() => el("div"));
   fill(byId("charts"), hosts);
   for (const [i, dimension] of along.entries()) {
-    const isSpeed = () => view.y === "speed";
-    const data = () => dataOf(sweep, dimension, view.fixed, isSpeed(), off);
+    const data = () => dataOf(sweep, dimension, view.fixed, view.y, off);
     drawing.push(
       chart(hosts[i], {
         title: `By ${nameOf(dimension.field)}`,
@@ -81,15 +117,16 @@ export async function drawLines(sweep, dimensions, view) {
           curves({
             ...data(),
             x: nameOf(dimension.field),
-            y: isSpeed() ? "speed [workers]" : "iteration time [us]",
-            show: isSpeed() ? (value) => `${number(value)} workers` : time,
+            y: DRAWN[view.y].axis,
+            show: DRAWN[view.y].show,
+            isLogY: view.y === "saved" ? false : null,
             title: along
               .filter((one) => one !== dimension)
               .map(({ field }) => said(field, view.fixed[field]))
               .join(", "),
           }),
         table: () => ({
-          columns: [dimension.field, "policy", isSpeed() ? "speed" : "iteration_time_us"],
+          columns: [dimension.field, "policy", DRAWN[view.y].column],
           rows: rowsOf(data()),
         }),
       }),
@@ -102,10 +139,7 @@ export async function drawLines(sweep, dimensions, view) {
       { class: "fields" },
       choice(
         "Draw",
-        [
-          ["speed", "speed, in workers that never wait"],
-          ["time", "iteration time"],
-        ],
+        drawnOf(sweep).map((key) => [key, DRAWN[key].name]),
         view.y,
         (y) => {
           view.change({ y });

@@ -4,9 +4,23 @@ import { chart, colour, plain } from "../charts/chart.js";
 import { between, inkOn, LEGEND, styleOf } from "../charts/curves.js";
 import { choice } from "../elements/controls.js";
 import { byId, fill } from "../elements/dom.js";
-import { time } from "../elements/format.js";
+import { percent, time } from "../elements/format.js";
 import { complain } from "../service/api.js";
-import { bestIn, cellAt, fastestIn, labelIn, nameOf, SHOWN, said, savedIn, shown, timeIn } from "./cells.js";
+import { names } from "../service/names.js";
+import {
+  bestIn,
+  cellAt,
+  fastestIn,
+  labelIn,
+  nameOf,
+  SHOWN,
+  said,
+  savedIn,
+  shown,
+  TIE,
+  timeIn,
+} from "./cells.js";
+import { kneesOn } from "./knees.js";
 
 /** @import { SweepCell, SweepOut } from "interlace-api" */
 /** @import { Dimension, View } from "./cells.js" */
@@ -14,16 +28,48 @@ import { bestIn, cellAt, fastestIn, labelIn, nameOf, SHOWN, said, savedIn, shown
 /** So many cells beside each other still have room for a word, by width of the chart [px]. */
 const PX_OF_WORD = 74;
 
+/** So wide is a percentage with a digit behind its point [px]. */
+const PX_OF_PERCENT = 50;
+
 /** What several that are as fast are called. */
-const TIE = "tie";
+const EVEN = "tie";
 
 /** The colour of a tie: of none of those that share it. */
 const neutral = () => between(colour("card"), colour("text"), 0.2);
 
+/**
+ * Colours for values: from the card's to the accent; where one value is even, neutral there, of another
+ * hue below it, and as far from neutral as from even.
+ */
+function scaleOf(known, even) {
+  let [least, most] = known.length ? [Math.min(...known), Math.max(...known)] : [0, 1];
+  const high = colour("accent");
+  if (even === null) {
+    const low = colour("card");
+    const of = (value) => between(low, high, most > least ? (value - least) / (most - least) : 0);
+    return { least, most, of, stops: [0, 1].map((share) => [share, share ? high : low]) };
+  }
+  [least, most] = [Math.min(least, even - TIE), Math.max(most, even + TIE)];
+  const far = Math.max(most - even, even - least);
+  const of = (value) => {
+    const away = Math.abs(value - even);
+    if (away < TIE) return neutral();
+    // no gain is as pale as a tie
+    return between(neutral(), value > even ? high : colour("c2"), 0.15 + (0.85 * away) / far);
+  };
+  const at = (value) => (value - least) / (most - least);
+  const stops = [least, even - TIE, even - TIE, even + TIE, even + TIE, most];
+  const shades = [least, even - 1.001 * TIE, even, even, even + 1.001 * TIE, most].map(of);
+  return { least, most, of, stops: stops.map((value, i) => [at(value), shades[i]]) };
+}
+
+/** Whose knees a map marks: those of a policy that was chosen, else of the plan. */
+const kneesOf = (sweep, of) => of || (sweep.policies.find(({ policy }) => policy === "plan")?.label ?? null);
+
 /** What stands behind the time of a policy: whether it is the best, alone or not. */
 function markOf(cell, label) {
   const fastest = fastestIn(cell);
-  return fastest.includes(label) ? (fastest.length > 1 ? ` (${TIE})` : " (best)") : "";
+  return fastest.includes(label) ? (fastest.length > 1 ? ` (${EVEN})` : " (best)") : "";
 }
 
 /** All that is known of a cell, for who points at it. */
@@ -60,16 +106,18 @@ export function heatMap(sweep, { x, y, fixed, show, of, over, width }) {
   const labels = sweep.policies.map((policy) => policy.label);
   const isBest = show === "best";
   const room = width / Math.max(1, x.values.length);
+  const digits = room < PX_OF_PERCENT && figure.text === percent ? [0] : [];
   const nameIn = (cell) => {
     const isTie = isBest && fastestIn(cell).length > 1;
-    const name = isTie ? TIE : (labelIn(cell, isBest ? "" : of) ?? "");
+    const name = isTie ? EVEN : (labelIn(cell, isBest ? "" : of) ?? "");
     const most = Math.max(4, Math.floor(room / 8));
     return name.length > most ? `${name.slice(0, most - 1)}…` : name;
   };
   const text = grid.map((row, j) =>
     row.map((cell, i) => {
       if (!cell || room < PX_OF_WORD / 2) return "";
-      const value = values[j][i] === null ? "–" : figure.text(values[j][i]);
+      const isEven = Math.abs(values[j][i] - (figure.even ?? Number.NaN)) < TIE;
+      const value = values[j][i] === null ? "–" : isEven ? EVEN : figure.text(values[j][i], ...digits);
       if (isBest) return room < PX_OF_WORD ? plain(nameIn(cell)) : `${plain(nameIn(cell))}<br>${value}`;
       return value;
     }),
@@ -90,15 +138,16 @@ export function heatMap(sweep, { x, y, fixed, show, of, over, width }) {
     xgap: 2,
     ygap: 2,
   };
-  const [low, high] = [colour("card"), colour("accent")];
-  const known = values.flat().filter((value) => value !== null);
-  const [least, most] = [Math.min(...known), Math.max(...known)];
+  const scale = scaleOf(
+    values.flat().filter((value) => value !== null),
+    figure.even ?? null,
+  );
   const groundOf = (cell, value) =>
     isBest
       ? fastestIn(cell).length > 1
         ? neutral()
         : styleOf(labels.indexOf(cell.best)).colour
-      : between(low, high, most > least ? (value - least) / (most - least) : 0);
+      : scale.of(value);
   /** The words in the cells, each in the ink that is read best there. */
   const words = {
     type: "scatter",
@@ -119,20 +168,24 @@ export function heatMap(sweep, { x, y, fixed, show, of, over, width }) {
   const where = Object.entries(fixed)
     .map(([field, value]) => said(field, value))
     .join(", ");
+  const today = grid.flat().find((cell) => cell?.gains?.length)?.gains[0].over;
   const what =
-    show === "best"
-      ? figure.name
-      : show === "saved"
+    show === "saved"
+      ? `saved over ${names.what_runs[today] ?? "what you run"}`
+      : figure.isOfBest
         ? figure.name
         : show === "gain"
           ? `time of ${over} over that of ${of || "the best"}`
           : `${figure.name} of ${of || "the best"}`;
+  const knees = kneesOn(sweep, { x, y, fixed, label: kneesOf(sweep, figure.isOfBest ? "" : of) });
+  const head = [where ? `${what}; ${where}` : what, knees.words].filter(Boolean);
   const layout = {
     xaxis: axis(x),
     yaxis: axis(y),
-    title: { text: plain(where ? `${what}; ${where}` : what), font: { size: 13 }, x: 0, xref: "paper" },
-    margin: { l: 8, r: 8, t: 34, b: 8 },
+    title: { text: head.map(plain).join("<br>"), font: { size: 13 }, x: 0, xref: "paper" },
+    margin: { l: 8, r: 8, t: 16 + 18 * head.length, b: 8 },
     legend: LEGEND,
+    shapes: knees.shapes,
   };
   if (!isBest) {
     const bar = {
@@ -153,10 +206,9 @@ export function heatMap(sweep, { x, y, fixed, show, of, over, width }) {
         {
           ...map,
           z: values,
-          colorscale: [
-            [0, low],
-            [1, high],
-          ],
+          zmin: scale.least,
+          zmax: scale.most,
+          colorscale: scale.stops,
           colorbar: bar,
         },
         words,
@@ -171,7 +223,7 @@ export function heatMap(sweep, { x, y, fixed, show, of, over, width }) {
     [i / shades.length, shade],
     [(i + 1) / shades.length, shade],
   ]);
-  const names = [...labels, TIE]
+  const entries = [...labels, EVEN]
     .map((label, i) => ({ label, i }))
     .filter(({ i }) => z.some((row) => row.includes(i)))
     .map(({ label, i }) => ({
@@ -188,7 +240,7 @@ export function heatMap(sweep, { x, y, fixed, show, of, over, width }) {
     traces: [
       { ...map, z, colorscale, zmin: -0.5, zmax: labels.length + 0.5, showscale: false },
       words,
-      ...names,
+      ...entries,
     ],
     layout,
   };
@@ -243,7 +295,7 @@ export async function drawMap(sweep, dimensions, view, enter) {
         .filter((cell) => cell !== null)
         .map((cell) => [
           ...dimensions.map(({ field }) => cell[field]),
-          view.show === "best" || view.show === "saved" ? bestIn(cell) : labelIn(cell, view.of),
+          SHOWN[view.show].isOfBest ? bestIn(cell) : labelIn(cell, view.of),
           SHOWN[view.show].of(cell, view.of, view.over),
         ]),
     }),
@@ -280,13 +332,14 @@ export async function drawMap(sweep, dimensions, view, enter) {
     controls.map((control) => control.field),
   );
   const arrange = () => {
-    controls[1].field.hidden = view.show === "best" || view.show === "saved";
+    controls[1].field.hidden = Boolean(SHOWN[view.show].isOfBest);
     controls[2].field.hidden = view.show !== "gain";
-    const opened = view.show === "best" || view.of === "" ? "the best policy" : view.of;
+    const opened = SHOWN[view.show].isOfBest || view.of === "" ? "the best policy" : view.of;
     fill(
       byId("map-hint"),
       `A click on a cell opens what ${opened} does there; `,
-      "from the keyboard, Enter on a row of the table below.",
+      "from the keyboard, Enter on a row of the table below. ",
+      "Behind a knee more of it gains 1 % or less.",
     );
   };
   arrange();
