@@ -3,6 +3,8 @@
 =====================  ============================================================
 ``planned``            :class:`PlannedDDP`, in the place of DistributedDataParallel
 ``passes``             what becomes of each gradient in a backward pass
+``senders``            who sends the gradients, and how that is changed
+``sending``            by what plan they are sent, and over what
 ``handing_over``       a DistributedDataParallel that goes on in the run's place
 ``refusals``           what a run by a plan refuses
 ``steps``              the optimizers' steps: of what is there now, of the rest later
