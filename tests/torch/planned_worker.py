@@ -446,6 +446,26 @@ def passes_that_fail(folder: Path, rank: int) -> None:
         pair.train(range(3))
 
 
+def memory_written_past_the_run(folder: Path, rank: int) -> None:
+    """What has shared a parameter's memory since before a step, and is written after it."""
+    pair = TrainedPair(at(folder, rank))
+    pair.train(range(2))
+    for is_drained in (True, False):
+        held = [model.module.state_dict() for model in pair.both]
+        pair.backward(2)
+        pair.step()
+        if is_drained:
+            pair.ours.drain()
+        for each in held:
+            each["1.weight"].mul_(2)
+        if is_drained:
+            pair.train(range(3, 5))
+    said = "'1.weight': written while an update was on its way"
+    refused(RuntimeError, said, lambda: square(pair.ours, DrawnBatch(3, rank)))
+    refused(RuntimeError, said, pair.ours.drain)
+    refused(RuntimeError, said, pair.ours.detach)
+
+
 def a_worker_that_is_replaced(folder: Path, rank: int) -> None:
     """As fault-tolerant launchers do: the other rank trains on in the same process."""
     dist.barrier()
@@ -483,6 +503,7 @@ SCENARIOS = {
         ranks_that_differ,
         what_is_refused,
         passes_that_fail,
+        memory_written_past_the_run,
         a_worker_that_is_replaced,  # the last: the group of the others has ended
     )
 }

@@ -13,6 +13,7 @@
 ``separable``          whether a step is the sum of steps of its parts
 ``updates``            an optimizer's step in pieces, one for each bucket
 ``pending``            tensors that whatever reads them waits for
+``pending_state``      optimizers whose state is waited for
 ``guards``             modules whose parameters are waited for where they are read
 ``buffers``            flat memory of a bucket
 ``buffer_copies``      buffers that are the first rank's
