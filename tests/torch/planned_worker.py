@@ -446,6 +446,17 @@ def passes_that_fail(folder: Path, rank: int) -> None:
         pair.train(range(3))
 
 
+def graphs_of_gradients(folder: Path, rank: int) -> None:
+    """As DistributedDataParallel, which says less; what sends nothing may have them."""
+    for k, said in enumerate(("gradients that have a graph are not averaged", "")):
+        pair = TrainedPair(at(folder, rank))
+        with pair.both[k].no_sync():
+            square(pair.both[k], DrawnBatch(0, rank)).backward(create_graph=True)
+        pair.both[k].zero_grad()
+        loss = square(pair.both[k], DrawnBatch(1, rank))
+        refused(RuntimeError, said, lambda: loss.backward(create_graph=True))  # noqa: B023
+
+
 def memory_written_past_the_run(folder: Path, rank: int) -> None:
     """What has shared a parameter's memory since before a step, and is written after it."""
     pair = TrainedPair(at(folder, rank))
@@ -503,6 +514,7 @@ SCENARIOS = {
         ranks_that_differ,
         what_is_refused,
         passes_that_fail,
+        graphs_of_gradients,
         memory_written_past_the_run,
         a_worker_that_is_replaced,  # the last: the group of the others has ended
     )
