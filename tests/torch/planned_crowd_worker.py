@@ -114,7 +114,7 @@ def trained(model: nn.Module, **options: Any) -> tuple[PlannedDDP, torch.optim.O
 def one_rank_stops(folder: Path, rank: int) -> None:
     planned, _ = trained(of_linears(), timeout=timedelta(hours=1))
     planned.drain()
-    transport: Any = planned._transport
+    transport: Any = planned._sending.transport
     assert transport.group.options._timeout == timedelta(hours=1)
     transport.group._set_default_timeout(timedelta(seconds=2))  # trained in peace
     if rank != 1:

@@ -111,7 +111,7 @@ def trials(folder: Path, rank: int) -> None:
             used.append((pair.ours.is_planned, pair.ours.plan == dealt(pair.ours.module)))
             assert list(pair.ours.state_dict()) == names
             now += planned_us if pair.ours.is_planned else 1.2
-            made |= {pair.ours._ddp} - {None}
+            made |= {pair.ours._stand_in.ddp} - {None}
             pair.step(set_to_none=step % 5 > 0)
             with torch.no_grad():  # and the buffer moves
                 assert torch.equal(
@@ -446,6 +446,37 @@ def passes_that_fail(folder: Path, rank: int) -> None:
         pair.train(range(3))
 
 
+def graphs_of_gradients(folder: Path, rank: int) -> None:
+    """As DistributedDataParallel, which says less; what sends nothing may have them."""
+    for k, said in enumerate(("gradients that have a graph are not averaged", "")):
+        pair = TrainedPair(at(folder, rank))
+        with pair.both[k].no_sync():
+            square(pair.both[k], DrawnBatch(0, rank)).backward(create_graph=True)
+        pair.both[k].zero_grad()
+        loss = square(pair.both[k], DrawnBatch(1, rank))
+        refused(RuntimeError, said, lambda: loss.backward(create_graph=True))  # noqa: B023
+
+
+def memory_written_past_the_run(folder: Path, rank: int) -> None:
+    """What has shared a parameter's memory since before a step, and is written after it."""
+    pair = TrainedPair(at(folder, rank))
+    pair.train(range(2))
+    for is_drained in (True, False):
+        held = [model.module.state_dict() for model in pair.both]
+        pair.backward(2)
+        pair.step()
+        if is_drained:
+            pair.ours.drain()
+        for each in held:
+            each["1.weight"].mul_(2)
+        if is_drained:
+            pair.train(range(3, 5))
+    said = "'1.weight': written while an update was on its way"
+    refused(RuntimeError, said, lambda: square(pair.ours, DrawnBatch(3, rank)))
+    refused(RuntimeError, said, pair.ours.drain)
+    refused(RuntimeError, said, pair.ours.detach)
+
+
 def a_worker_that_is_replaced(folder: Path, rank: int) -> None:
     """As fault-tolerant launchers do: the other rank trains on in the same process."""
     dist.barrier()
@@ -483,6 +514,8 @@ SCENARIOS = {
         ranks_that_differ,
         what_is_refused,
         passes_that_fail,
+        graphs_of_gradients,
+        memory_written_past_the_run,
         a_worker_that_is_replaced,  # the last: the group of the others has ended
     )
 }

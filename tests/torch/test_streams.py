@@ -156,7 +156,7 @@ def test_a_graph_is_refused_with_a_sentence(monkeypatch):
 def test_other_ranks_are_asked_only_where_a_parameter_was_left_out(monkeypatch):
     model = planned(Branches(), find_unused_parameters=True)
     asked = []
-    start = model._transport.start
+    start = model._sending.transport.start
 
     def hear(wait):
         asked.append(1)
@@ -168,7 +168,7 @@ def test_other_ranks_are_asked_only_where_a_parameter_was_left_out(monkeypatch):
             monkeypatch.setattr(work, "wait", partial(hear, work.wait))
         return work
 
-    monkeypatch.setattr(model._transport, "start", watched)
+    monkeypatch.setattr(model._sending.transport, "start", watched)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for module in model.module.children():

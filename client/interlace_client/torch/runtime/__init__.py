@@ -3,6 +3,8 @@
 =====================  ============================================================
 ``planned``            :class:`PlannedDDP`, in the place of DistributedDataParallel
 ``passes``             what becomes of each gradient in a backward pass
+``senders``            who sends the gradients, and how that is changed
+``sending``            by what plan they are sent, and over what
 ``handing_over``       a DistributedDataParallel that goes on in the run's place
 ``refusals``           what a run by a plan refuses
 ``steps``              the optimizers' steps: of what is there now, of the rest later
@@ -11,6 +13,7 @@
 ``separable``          whether a step is the sum of steps of its parts
 ``updates``            an optimizer's step in pieces, one for each bucket
 ``pending``            tensors that whatever reads them waits for
+``pending_state``      optimizers whose state is waited for
 ``guards``             modules whose parameters are waited for where they are read
 ``buffers``            flat memory of a bucket
 ``buffer_copies``      buffers that are the first rank's

@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from interlace_client.torch.plans import some
 from interlace_client.torch.runtime.pending import class_in_waiting
 from interlace_client.torch.runtime.reduction import Reduction
 from interlace_client.torch.runtime.streams import flags_on, read_flags
@@ -65,6 +66,7 @@ class Arrivals:
         self.reduction = reduction
         self._is_there = [True] * len(reduction.members)
         self._updates: list[list[tuple[Pieces, Options]]] = [[] for _ in reduction.members]
+        self._versions: list[list[tuple[nn.Parameter, int]]] = [[] for _ in reduction.members]
 
     @property
     def is_begun(self) -> bool:
@@ -102,7 +104,9 @@ class Arrivals:
                 pieces.step(bucket, options)
             elif members:
                 self._updates[bucket].append((pieces, options))
-                for p in members:
+                new = [p for p in members if id(p) not in self.waiting]
+                self._versions[bucket] += [(p, p._version) for p in new]
+                for p in new:
                     self.waiting[id(p)] = bucket
                     p.__class__ = self._in_waiting.get(type(p), type(p))
 
@@ -207,6 +211,7 @@ class Arrivals:
             return
         reduction = self.reduction
         reduction.wait(bucket)
+        self._check_written(bucket)
         self._is_there[bucket] = True
         members, views = reduction.members[bucket], reduction.flats[bucket].views
         used = self._used_of(members)
@@ -217,12 +222,30 @@ class Arrivals:
             if not is_used:
                 self._keep(p, view)
         updates, self._updates[bucket] = self._updates[bucket], []
+        self._versions[bucket].clear()
         if updates:
             kept = [self._before.get(id(p)) is not None for p in members]
             gradients = [v if u or k else None for v, u, k in zip(views, used, kept)]
             _update(bucket, updates, members, gradients)
         for each in reduction.streams:
             each.after_arrival()
+
+    def _check_written(self, bucket: int) -> None:
+        """Check that nobody has written parameters past what waits for their updates.
+
+        Raises
+        ------
+        RuntimeError
+            When someone has, who would not have written into what the update makes of them.
+        """
+        with torch._C.DisableTorchFunctionSubclass():
+            written = [p for p, version in self._versions[bucket] if p._version != version]
+        if written:
+            raise RuntimeError(
+                f"{some(self.reduction.names(written))}: written while an update was on its way, "
+                "through a tensor that has shared the memory since before the step (a detach(), a "
+                "state dict). Call drain() before."
+            )
 
     def _used_of(self, members: Sequence[nn.Parameter]) -> list[bool]:
         """Tell of each parameter whether a rank has used it."""

@@ -32,9 +32,11 @@ class FlatBucket:
     def __init__(
         self, parameters: Sequence[torch.nn.Parameter], wire: torch.dtype | None = None
     ) -> None:
+        self._parameters = list(parameters)
         types = list(dict.fromkeys((p.dtype, p.device) for p in parameters))
         self.views: list[torch.Tensor] = [torch.empty(0)] * len(parameters)
         self._flats: list[torch.Tensor] = []
+        self._homes = [(0, 0)] * len(parameters)
         for dtype, device in types:
             members = [
                 k for k, p in enumerate(parameters) if (p.dtype, p.device) == (dtype, device)
@@ -44,14 +46,30 @@ class FlatBucket:
             offset = 0
             for k in members:
                 self.views[k] = _view(flat, offset, parameters[k])
+                self._homes[k] = len(self._flats), offset
                 offset += parameters[k].numel()
             self._flats.append(flat)
         self.bytes = sum(flat.numel() * flat.element_size() for flat in self._flats)
+        self._places = [view.data_ptr() for view in self.views]
         self._wire = wire
         self._sent = [
             flat if wire in {None, flat.dtype} else torch.zeros_like(flat, dtype=wire)
             for flat in self._flats
         ]
+
+    def replace_views(self) -> bool:
+        """Make views anew where theirs is other memory since, as of ``p.grad.data = ...``.
+
+        Returns
+        -------
+        bool
+            Whether there were some. What they hold stays theirs.
+        """
+        moved = [k for k, view in enumerate(self.views) if view.data_ptr() != self._places[k]]
+        for k in moved:
+            flat, offset = self._homes[k]
+            self.views[k] = _view(self._flats[flat], offset, self._parameters[k])
+        return bool(moved)
 
     def divide(self, ranks: int) -> None:
         """Divide what is sent by the number of ranks.

@@ -13,6 +13,13 @@ from interlace_client.torch.runtime.arrivals import Arrivals
 from interlace_client.torch.runtime.static_graph import GradientCounts, telling_of_its_pass
 from interlace_client.torch.runtime.streams import refuse_capture
 
+_HAS_GRAPH = (
+    "backward(create_graph=True): gradients that have a graph are not averaged, as with "
+    "DistributedDataParallel. Make them by torch.autograd.grad(..., create_graph=True), and call "
+    "backward() without it on the loss that is made of them. After a pass that failed, detach() "
+    "and wrap the module anew."
+)
+
 
 class BackwardPasses:
     """Hears of gradients; sends each bucket when the last of its gradients is ready.
@@ -76,6 +83,8 @@ class BackwardPasses:
     def _after_gradient(self, parameter: nn.Parameter) -> None:
         """Send a gradient that is ready."""
         arrivals = self._arrivals
+        if self.is_syncing and torch.is_grad_enabled() and _has_graph(parameter):
+            raise RuntimeError(_HAS_GRAPH)
         arrivals.used.add(id(parameter))
         if not self.is_syncing:
             return
@@ -132,6 +141,10 @@ def refuse_shared(parameters: Mapping[str, nn.Parameter]) -> None:
             f"Another PlannedDDP sends the gradients of {some(shared)}: call its detach() first. "
             "Modules that share parameters go in one PlannedDDP, as of a module that holds both."
         )
+
+
+def _has_graph(parameter: nn.Parameter) -> bool:
+    return parameter.grad is not None and parameter.grad.requires_grad
 
 
 def _is_heard(parameter: nn.Parameter) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
 from typing import Any
@@ -12,21 +12,15 @@ import torch.distributed as dist
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
-from interlace_client.torch.plans import BucketPlan, PythonPlan, reversed_buckets
+from interlace_client.torch.plans import BucketPlan, PythonPlan
 from interlace_client.torch.runtime.arrivals import Arrivals
 from interlace_client.torch.runtime.buffer_copies import BufferCopies
-from interlace_client.torch.runtime.compression import register, wire_of
-from interlace_client.torch.runtime.guards import before_forward, guard, is_guarded
-from interlace_client.torch.runtime.handing_over import successor
-from interlace_client.torch.runtime.launch_order import (
-    LaunchOrder,
-    check_order,
-    order_beside,
-)
+from interlace_client.torch.runtime.guards import is_guarded
+from interlace_client.torch.runtime.handing_over import StandIn
 from interlace_client.torch.runtime.passes import BackwardPasses, refuse_shared
-from interlace_client.torch.runtime.ranks import agreed_plan, take_from_first
-from interlace_client.torch.runtime.reduction import Observer, Reduction
-from interlace_client.torch.runtime.refusals import RefusingModule
+from interlace_client.torch.runtime.ranks import take_from_first
+from interlace_client.torch.runtime.senders import SentModule
+from interlace_client.torch.runtime.sending import PlanSending
 from interlace_client.torch.runtime.start_phase import StartPhase
 from interlace_client.torch.runtime.steps import BucketUpdates, warn_of_optimizers
 from interlace_client.torch.runtime.streams import refuse_capture
@@ -36,10 +30,10 @@ from interlace_client.torch.runtime.wrapping import (
     refuse_wrapper,
     shared_buffers,
 )
-from interlace_client.torch.transport import PrivateGroup, Transport
+from interlace_client.torch.transport import Transport
 
 
-class PlannedDDP(RefusingModule):
+class PlannedDDP(SentModule):
     """Averages gradients over all ranks by a plan, and lets each parameter wait for its own bucket.
 
     The loop stays as it is::
@@ -96,15 +90,13 @@ class PlannedDDP(RefusingModule):
 
     Attributes
     ----------
-    process_group, ranks
-        As given, and how many there are.
     between_steps
         Called before the first forward pass of each step but the first, outside of all passes;
         :meth:`install`, :meth:`hand_over` and :meth:`detach` make it None.
     phase
         What holds steps back to their times; None without :meth:`hold_phase`.
-    optimizers, window
-        As given; the window as it was changed since.
+    optimizers
+        As given.
 
     Raises
     ------
@@ -141,129 +133,56 @@ class PlannedDDP(RefusingModule):
                 "Another PlannedDDP sends the gradients of this module: call its detach() first."
             )
         self.module = module
-        self.process_group = process_group
-        self._is_sharing_buffers = broadcast_buffers
-        self._wire: torch.dtype | None = None
-        self._hook: Any = None
-        self._order: LaunchOrder | None = None
-        self._known = known_parameters(module)
-        refuse_shared(self._known)
-        self.ranks = dist.get_world_size(process_group) if transport is None else 1
-        self._timeout = timeout
-        self._transport = transport or PrivateGroup(process_group, window=window, timeout=timeout)
-        self.window, self._transports = window, {window: self._transport}
+        known = known_parameters(module)
+        refuse_shared(known)
         self._buffers_of = (
             BufferCopies(module, process_group, timeout)
             if transport is None and broadcast_buffers and shared_buffers(module)
             else None
         )
-        self._arrivals = Arrivals(self._known.values())
+        self._arrivals = Arrivals(known.values())
         self._passes = BackwardPasses(
-            self._known.values(),
+            known.values(),
             self._arrivals,
             self._begin_pass,
             find_unused=find_unused_parameters,
             static_graph=static_graph,
         )
         self.optimizers = [optimizer] if isinstance(optimizer, torch.optim.Optimizer) else optimizer
-        warn_of_optimizers(self.optimizers, self._known)
+        warn_of_optimizers(self.optimizers, known)
         self._steps = BucketUpdates(
             self.optimizers, self._arrivals, self._after_step, barrier=barrier
         )
         self._arrivals.is_read = self._steps.say_that_gradients_are_read
-        self._observer: Observer | None = None
-        self._use(self.agreed(reversed_buckets(_sizes(self._known)) if plan is None else plan))
+        self._stand_in = StandIn(
+            module,
+            process_group,
+            self._buffers_of,
+            find_unused=find_unused_parameters,
+            static_graph=static_graph,
+            broadcast_buffers=broadcast_buffers,
+        )
+        self._sending = PlanSending(
+            module,
+            known,
+            self._arrivals,
+            self._steps,
+            (*self._passes.kind, self._buffers_of is not None),
+            process_group=process_group,
+            window=window,
+            timeout=timeout,
+            transport=transport,
+        )
+        self._sending.use(self._sending.agreed(plan))
         if transport is None:
-            take_from_first(module, self._transport)
-        self.between_steps: Callable[[], None] | None = None
+            take_from_first(module, self._sending.transport)
+        self.between_steps = None
         self.phase: StartPhase | None = None
         self._is_stepped = False
-        self._unseen: Iterable[nn.Parameter] = ()
-        self._removals: list[Callable[[], None]] = []
         self._overrides = self._steps.override()
-        self._ddp: DistributedDataParallel | None = None
         self._add_hooks()
         if transport is None and dist.get_backend(process_group) == dist.Backend.NCCL:
             self.watch_order()
-
-    def _add_hooks(self) -> None:
-        """Hear of reads of parameters and of gradients."""
-        arrivals = self._arrivals
-        self._removals, self._unseen = guard(
-            self.module, arrivals.waiting, arrivals.await_parameters
-        )
-        self._removals += self._passes.hear()
-        if self._buffers_of and self._buffers_of.is_source:
-            self._removals += before_forward(self.module, self._buffers_of.place)
-
-    def _remove_hooks(self) -> None:
-        for remove in self._removals:
-            remove()
-        self._removals, self._unseen = [], ()
-
-    @property
-    def plan(self) -> BucketPlan:
-        """The plan in use."""
-        return self._arrivals.reduction.plan
-
-    @property
-    def is_planned(self) -> bool:
-        """Whether gradients travel by the plan, and not in DistributedDataParallel."""
-        return self._ddp is None
-
-    @property
-    def has_window(self) -> bool:
-        """Whether launches go one at a time unless ``window`` says otherwise (gloo)."""
-        own = isinstance(self._transport, PrivateGroup)
-        return own and dist.get_backend(self.process_group) == dist.Backend.GLOO
-
-    @property
-    def barrier(self) -> bool:
-        """Whether ``optimizer.step()`` waits for all buckets; may be changed between two steps."""
-        return self._steps.barrier
-
-    @barrier.setter
-    def barrier(self, barrier: bool) -> None:
-        self._steps.barrier = barrier
-
-    @property
-    def observer(self) -> Observer | None:
-        """What hears of gradients, launches and steps."""
-        return self._observer
-
-    @observer.setter
-    def observer(self, observer: Observer | None) -> None:
-        self._observer = self._arrivals.reduction.observer = observer
-
-    def register_comm_hook(self, state: Any, hook: Any) -> None:
-        """Have gradients sent in fewer bits from here on, by one of PyTorch's ``default_hooks``.
-
-        As with DistributedDataParallel, whose averages these are bit for bit on two ranks. All
-        ranks do, between two steps.
-
-        Parameters
-        ----------
-        state
-            The process group, or None.
-        hook
-            ``fp16_compress_hook``, ``bf16_compress_hook`` or ``allreduce_hook``.
-
-        Raises
-        ------
-        NotImplementedError
-            When it is another hook.
-        RuntimeError
-            When a hook is registered already, or the ranks' hooks differ.
-        """
-        if self._hook is not None:
-            raise RuntimeError("A communication hook is registered already.")
-        wire = wire_of(state, hook, self.process_group)
-        self.drain()
-        plan = self.agreed(self.plan, wire)
-        self._wire, self._hook = wire, hook
-        self._use(plan)
-        if self._ddp is not None:
-            register(self._ddp, self.process_group, hook)
 
     def forward(self, *inputs: Any, **kwargs: Any) -> Any:
         """Call the module; each parameter waits for its own bucket."""
@@ -271,91 +190,20 @@ class PlannedDDP(RefusingModule):
         refuse_capture()
         if self._is_stepped and torch.is_grad_enabled():
             self._is_stepped = False
-            self._check_order()
+            if self.is_planned:
+                self._sending.check_order()
             if self.phase is not None:
                 self.phase.wait()
             if self.between_steps:
                 self.between_steps()
-        if self._ddp is not None:
-            self._ddp.require_backward_grad_sync = (
-                self._passes.is_syncing
-            )  # what its no_sync() sets
-            return self._ddp(*inputs, **kwargs)
+        if not self.is_planned:
+            return self._stand_in.forward(inputs, kwargs, is_syncing=self._passes.is_syncing)
         if torch.is_grad_enabled():
             self._arrivals.check_pass()
         if self._buffers_of:
             self._buffers_of.finish()
         self._arrivals.await_parameters(self._unseen)
         return self._passes.watched(self.module(*inputs, **kwargs))
-
-    def install(
-        self,
-        plan: Mapping[str, Any] | BucketPlan | PythonPlan,
-        *,
-        barrier: bool | None = None,
-        window: int | None = None,
-    ) -> None:
-        """Take another plan from here on; all ranks do, between two steps.
-
-        Parameters
-        ----------
-        plan
-            As at the start.
-        barrier, window
-            As at the start; None leaves them.
-
-        Raises
-        ------
-        UnusablePlan
-            When it is not of this model, with all differences; the plan in use stays.
-        RuntimeError
-            When the ranks' plans, models or windows differ; inside a backward pass; while Steering
-            watches the run.
-        """
-        self._refuse_watched()
-        self.drain()
-        read = self.agreed(plan, window)
-        if window is not None and window not in self._transports:
-            own = PrivateGroup(self.process_group, window=window, timeout=self._timeout)
-            self._transports[window] = own
-        self.window = self.window if window is None else window
-        self._transport = self._transports[self.window]
-        self._use(read)
-        self.barrier = self.barrier if barrier is None else barrier
-        if not self.is_planned:
-            self._leave_ddp()
-            self._add_hooks()
-        self.between_steps = None
-
-    def hand_over(self, bucket_cap_mb: float | None = None) -> None:
-        """Have gradients sent by a DistributedDataParallel of the module from here on.
-
-        All ranks do, between two steps; the loop stays as it is. :meth:`install` takes them back.
-        ``bucket_cap_mb`` is DistributedDataParallel's; None is its default.
-
-        Raises
-        ------
-        RuntimeError
-            While Steering watches the run.
-        """
-        self._refuse_watched()
-        self.drain()
-        self._leave_ddp()
-        if self._buffers_of:
-            self._buffers_of.finish()
-        self._remove_hooks()
-        find_unused, static_graph = self._passes.kind
-        ddp = successor(
-            self.module,
-            self.process_group,
-            bucket_cap_mb,
-            self._hook,
-            find_unused=find_unused,
-            static_graph=static_graph,
-            broadcast_buffers=self._is_sharing_buffers,
-        )
-        object.__setattr__(self, "_ddp", ddp)  # no module of this one: names of states stay
-        self.between_steps = None
 
     def hold_phase(self, offset_us: float, period_us: float) -> None:
         """Have each step begin at an offset within a period, beside other jobs that do.
@@ -377,52 +225,11 @@ class PlannedDDP(RefusingModule):
             When the ranks' differ, or a trial or Steering measures the steps.
         """
         phase = StartPhase(offset_us, period_us)
-        if self._observer is not None or self.between_steps is not None:
+        if self.observer is not None or self.between_steps is not None:
             raise RuntimeError("A trial or Steering measures the steps of this run: end it first.")
         self.drain()
         self.agreed(self.plan, offset_us, period_us)
         self.phase = phase
-
-    def _refuse_watched(self) -> None:
-        """Refuse to change what an observer takes to be its own."""
-        if self._observer is not None:
-            raise RuntimeError(
-                "Steering watches this run, and changes its plans itself: call its close() before "
-                "install() or hand_over(), and make another one afterwards."
-            )
-
-    def _leave_ddp(self) -> None:
-        """Let go of the DistributedDataParallel that sent gradients, if one did.
-
-        It must be gone: while there is one it counts gradients, and after a forward pass that had
-        no backward pass it would send those of the next.
-        """
-        if self._ddp is not None and self._buffers_of:
-            self._buffers_of.is_due = self._ddp.require_forward_param_sync
-        object.__setattr__(self, "_ddp", None)
-
-    def agreed(
-        self, plan: Mapping[str, Any] | BucketPlan | PythonPlan, *others: object
-    ) -> BucketPlan:
-        """Read and check a plan that all ranks have, and that the ``others`` are the same on all.
-
-        Raises
-        ------
-        UnusablePlan
-            When it is not of this model, with all differences.
-        RuntimeError
-            When the ranks' plans, models or ``others`` differ.
-        """
-        sizes = dict(_sizes(self._known))
-        options = (*self._passes.kind, self._buffers_of is not None, *others)
-        return agreed_plan(plan, sizes, self.module, options, self.ranks, self.process_group)
-
-    def _use(self, plan: BucketPlan) -> None:
-        """Begin to use a plan that all ranks have."""
-        reduction = Reduction(plan, self._known, self._transport, self.ranks, self._wire)
-        reduction.observer, reduction.order = self._observer, self._order
-        self._arrivals.use(reduction)
-        self._steps.use(reduction.homes)
 
     @contextmanager
     def no_sync(self) -> Iterator[None]:
@@ -432,16 +239,6 @@ class PlannedDDP(RefusingModule):
             yield
         finally:
             self._passes.is_syncing = before
-
-    def drain(self) -> None:
-        """Have all gradients and updates that are on their way arrive.
-
-        Raises
-        ------
-        RuntimeError
-            When parameters got no gradient in the last backward pass, or a launch failed.
-        """
-        self._arrivals.drain()
 
     def detach(self) -> nn.Module:
         """Drain, take all hooks off, and return the module as it was given.
@@ -465,23 +262,8 @@ class PlannedDDP(RefusingModule):
         for restore in self._overrides:
             restore()
         self._overrides = []
-        self._leave_ddp()
+        self._stand_in.leave()
         self.between_steps = None
-
-    def watch_order(self, steps: int = 2) -> None:
-        """Compare the order of all collectives of the next steps over all ranks.
-
-        Made at the start where launches go over NCCL, for the first two steps; all ranks do.
-        """
-        self._order = order_beside(getattr(self._transport, "group", None), steps)
-        self._arrivals.reduction.order = self._order
-
-    def _check_order(self) -> None:
-        """Compare the order of a step that is over."""
-        if self._order is not None and self.is_planned:
-            check_order(self._order, self.process_group)
-            if self._order.steps == 0:
-                self._order = self._arrivals.reduction.order = None
 
     def _begin_pass(self) -> None:
         if self._buffers_of:
@@ -491,9 +273,5 @@ class PlannedDDP(RefusingModule):
         if self._buffers_of:
             self._buffers_of.start()
         self._is_stepped = True
-        if self._observer:
-            self._observer.stepped()
-
-
-def _sizes(parameters: Mapping[str, nn.Parameter]) -> list[tuple[str, int]]:
-    return [(name, p.numel() * p.element_size()) for name, p in parameters.items()]
+        if self.observer:
+            self.observer.stepped()

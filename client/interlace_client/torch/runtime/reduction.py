@@ -105,6 +105,10 @@ class Reduction:
         """Whether a gradient of this pass has come."""
         return bool(self.ready)
 
+    def names(self, parameters: Sequence[nn.Parameter]) -> list[str]:
+        """Name parameters."""
+        return [self._names[id(p)] for p in parameters]
+
     def missing(self) -> list[str]:
         """Name the parameters without a gradient in this pass."""
         return [name for key, name in self._names.items() if key not in self.ready]
@@ -149,6 +153,8 @@ class Reduction:
             When one is sparse.
         """
         full, flat = [], self.flats[bucket]
+        if flat.replace_views():
+            self.views.update(zip(map(id, self.members[bucket]), flat.views))
         for each in self.streams:
             each.before_packing(bucket, [p.grad for p in self.members[bucket]])
         for p, view in zip(self.members[bucket], flat.views):

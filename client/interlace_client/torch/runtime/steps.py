@@ -12,6 +12,7 @@ from torch import nn
 
 from interlace_client.torch.plans import some
 from interlace_client.torch.runtime.arrivals import Arrivals
+from interlace_client.torch.runtime.pending_state import class_in_waiting
 from interlace_client.torch.runtime.updates import Pieces, override
 
 _AS_UNDER_THE_BARRIER = (
@@ -51,22 +52,25 @@ class BucketUpdates:
         self.barrier = barrier
         self._stepped = stepped
         self._own = [optimizer.step for optimizer in optimizers]
+        self._plain = [type(optimizer) for optimizer in optimizers]
+        self._in_waiting = [class_in_waiting(plain, self._drain) for plain in self._plain]
         self._pieces = [Pieces(optimizer, {}) for optimizer in optimizers]
         self._said: set[str] = set()
 
     def use(self, homes: Mapping[int, int]) -> None:
         """Take a plan's buckets: that of each parameter by the parameter's id."""
+        self._be_plain()
         self._pieces = [pieces.moved(homes) for pieces in self._pieces]
 
     def override(self) -> list[Callable[[], None]]:
         """Take the place of the optimizers' steps; return what gives it back."""
-        removals = []
+        removals = [self._be_plain]
         for k, optimizer in enumerate(self._optimizers):
             if type(optimizer).zero_grad is torch.optim.Optimizer.zero_grad:
                 zero_grad = partial(_without_waiting, optimizer.zero_grad)
                 removals.append(override(optimizer, "zero_grad", zero_grad))
             removals.append(override(optimizer, "step", partial(self.step, k)))
-            drain = lambda *_: self._arrivals.drain()
+            drain = lambda *_: self._drain()
             removals.append(optimizer.register_state_dict_pre_hook(drain).remove)
             removals.append(optimizer.register_load_state_dict_pre_hook(drain).remove)
         return removals
@@ -76,12 +80,12 @@ class BucketUpdates:
         arrivals = self._arrivals
         is_plain = all(each is None for each in (*args, *kwargs.values()))  # closure=None is none
         if self._pieces[k].is_stale:
-            arrivals.drain()
+            self._drain()
             self._pieces[k] = self._pieces[k].moved(arrivals.reduction.homes)
         pieces = self._pieces[k]
         result = None
         if not is_plain or self.barrier or not arrivals.is_begun or self._is_whole(pieces):
-            arrivals.drain()
+            self._drain()
             is_plain = is_plain and not (pieces.has_hooks or self.barrier)
             result = pieces.whole(partial(self._own[k], *args, **kwargs), is_plain=is_plain)
         else:
@@ -89,6 +93,7 @@ class BucketUpdates:
             options = pieces.snapshot()
             arrivals.update_later(pieces, options)
             pieces.step(None, options)
+            self._optimizers[k].__class__ = self._in_waiting[k]
             self._optimizers[k]._opt_called = True  # learning rate schedulers look for it
         self._stepped()
         return result
@@ -101,6 +106,15 @@ class BucketUpdates:
                 "a log, zero_grad(set_to_none=False), an optimizer that PlannedDDP was not given): "
                 f"{_AS_UNDER_THE_BARRIER}"
             )
+
+    def _drain(self) -> None:
+        """Have all updates made, so that the optimizers' states are theirs."""
+        self._arrivals.drain()
+        self._be_plain()
+
+    def _be_plain(self) -> None:
+        for optimizer, plain in zip(self._optimizers, self._plain):
+            optimizer.__class__ = plain
 
     def _is_whole(self, pieces: Pieces) -> bool:
         """Tell whether a step must be made of all parameters at once."""

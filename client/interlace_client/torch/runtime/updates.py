@@ -46,7 +46,7 @@ class Pieces:
         self._form = _form(optimizer)
         self.fault = None if _is_plain(optimizer) else "has another optimizer make its steps"
         self.is_separable: bool | None = None if self.fault is None else False
-        self._state = optimizer.state
+        self._state = _state_of(optimizer)
         self.members = {id(p) for group in optimizer.param_groups for p in group["params"]}
         self.name = type(optimizer).__name__
         self._pieces: dict[int | None, Any] = {}
@@ -71,7 +71,7 @@ class Pieces:
     @property
     def is_stale(self) -> bool:
         """Whether the optimizer has got other groups or another state since."""
-        return self._form != _form(self._optimizer) or self._state is not self._optimizer.state
+        return self._form != _form(self._optimizer) or self._state is not _state_of(self._optimizer)
 
     @property
     def has_hooks(self) -> bool:
@@ -133,6 +133,11 @@ def _is_plain(optimizer: torch.optim.Optimizer) -> bool:
     return "param_groups" in vars(optimizer) and not any(
         isinstance(value, torch.optim.Optimizer) for value in vars(optimizer).values()
     )
+
+
+def _state_of(optimizer: torch.optim.Optimizer) -> Any:
+    """Return an optimizer's state without waiting for updates on their way."""
+    return vars(optimizer).get("state")
 
 
 def _form(optimizer: torch.optim.Optimizer) -> list[list[int]]:

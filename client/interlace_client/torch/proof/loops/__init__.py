@@ -8,7 +8,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Callable
 
-from interlace_client.torch.proof.loops import buffers, gradients, parameters, states, stepping
+from interlace_client.torch.proof.loops import (
+    buffers,
+    gradients,
+    parameters,
+    states,
+    stepping,
+    touching,
+)
 
 if TYPE_CHECKING:
     from interlace_client.torch.proof.site import Site
@@ -33,6 +40,7 @@ CHECKS: dict[str, Callable[[Site], None]] = {
         gradients.clipping_by_global_norm,
         gradients.gradients_read_in_other_ways,
         gradients.gradients_taken_away,
+        gradients.gradients_written_by_hand,
         gradients.gradient_scaler,
         gradients.autocast,
         gradients.unused_parameters,
@@ -41,6 +49,10 @@ CHECKS: dict[str, Callable[[Site], None]] = {
         parameters.uses_that_bypass_modules,
         parameters.lists_kept_by_the_user,
         parameters.reading_after_a_step,
+        touching.optimizer_states,
+        touching.options,
+        touching.parameters_written,
+        touching.steps_left_out,
         parameters.compiled_parts,
         parameters.scripted_parts,
         parameters.checkpoints,

@@ -8,6 +8,7 @@ import warnings
 from typing import Any, Callable
 
 import torch
+import torch.distributed as dist
 from torch import nn
 
 from interlace_client.torch.proof.networks import Branches, SumOfTypes
@@ -79,6 +80,33 @@ def gradients_taken_away(site: Site) -> None:
                 )
         pair.step()
     pair.compare()
+
+
+def gradients_written_by_hand(site: Site) -> None:
+    """Zero, scale, clip, send and replace gradients between the backward pass and the step."""
+
+    def replace(gradient: torch.Tensor) -> None:
+        gradient.data = gradient * 2
+
+    writers: list[Callable[[torch.Tensor], object]] = [
+        lambda g: g.zero_(),
+        lambda g: g.data.mul_(2),
+        lambda g: g.clamp_(-(2.0**-10), 2.0**-10),
+        lambda g: dist.broadcast(g, src=1),
+        replace,
+    ]
+    for write in writers:
+        pair = TrainedPair(site)
+        for step in range(7):
+            pair.backward(step)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                for model in pair.both:
+                    for p in (model.module[0].weight, model.module[-1].bias):
+                        write(p.grad)
+            if step % 3:
+                pair.step(set_to_none=step % 2 == 0)
+        pair.compare()
 
 
 def gradient_scaler(site: Site) -> None:
