@@ -88,7 +88,7 @@ def _flags() -> argparse.ArgumentParser:
     add("--served-s", type=float, default=22.0, help="how long each count of workers trains [s]")
     add("--mixes", nargs="+", choices=tuple(mixes.MIXES), default=tuple(mixes.MIXES))
     add("--shared-mbit", type=float, default=100.0, help="links that jobs share [Mbit/s]")
-    add("--mix-steps", type=int, default=12, help="of the longest job of a mix, in each round")
+    add("--mix-steps", type=int, default=10, help="of the longest job of a mix, in each round")
     add("--shifted-steps", type=int, default=200, help="of the longest job where jobs are shifted")
     add("--calibration-s", type=float, default=8.0, help="for each model")
     add("--loopback", action="store_true", help="even where hosts can be made")

@@ -11,7 +11,7 @@ from math import ceil
 from typing import Any, NamedTuple
 
 from solver.jobs.condense import profile_of_graph
-from solver.jobs.holding import hold
+from solver.jobs.holding import SLACK, hold
 from solver.jobs.joint import plan_mix
 from solver.jobs.mix import JobTerms, Mix, MixedJob
 from solver.jobs.simulate import simulate_mix
@@ -21,12 +21,10 @@ from tests.testbed.programs import HostProgram, answer_of, ask, started
 
 #: Bytes of payload that a segment of so many carries: five of TCP's in one, headers once.
 _PAYLOAD, _SEGMENT = 7240, 7306
-#: A period is held longer than planned by so much: a step that is longer never finds its place.
-SLACK = 0.01
 #: How often each cell is measured, and the rounds of one.
 REPEATS, ROUNDS = 2, 3
 #: From when a cell is said to begin until it does [s].
-_AHEAD_S = 1.0
+_AHEAD_S = 0.5
 #: What a cell of a mix is called: each alone, as they are, and so on.
 ALONE, FAIR, SHIFTED, PRIORITIES, JOINT = "alone", "fair", "shifted", "priorities", "joint"
 
@@ -143,7 +141,8 @@ def measure(
     calibration_s
         How long the costs of a job's launches may be measured [s].
     steps, shifted_steps
-        Of the longest job in a round, and in a cell with shifts, which has one.
+        Of the longest job in a round, and in a cell with shifts, which has one; half as many when
+        it is measured again.
 
     Yields
     ------
@@ -172,15 +171,14 @@ def measure(
                 cell["jobs"].append({**learned[plain], "path": job.path})
             mix = mix_of(cell)
             every = measured_terms(mix)
-            for _ in range(REPEATS):
+            for repeat in range(REPEATS):
                 for i in range(len(jobs)):
-                    alone = {i: JobTerms()}
-                    cell["runs"].append(_run(ALONE, alone, steps, ROUNDS, mix, cell, pairs))
+                    cell["runs"].append(_run(ALONE, {i: JobTerms()}, steps, 1, mix, cell, pairs))
                 for rule, terms in every.items():
                     classes = [own.priority for own in terms for _ in range(2)]
                     share_racks(hosts, places, classes, mbit)
                     is_held = any(own.offset_us for own in terms)
-                    often = (shifted_steps, 1) if is_held else (steps, ROUNDS)
+                    often = (shifted_steps // (1 + repeat), 1) if is_held else (steps, ROUNDS)
                     some = dict(enumerate(terms))
                     cell["runs"].append(_run(rule, some, *often, mix, cell, pairs))
                 share_racks(hosts, places, [0] * len(places), mbit)

@@ -7,6 +7,7 @@ from pathlib import Path
 from statistics import fmean, median
 from typing import Any
 
+from solver.jobs.holding import SLACK
 from solver.jobs.mix import JobTerms
 from tests.testbed.mixes import (
     ALONE,
@@ -49,13 +50,15 @@ default.
 
 - **as they are**: all jobs begin at once;
 - **shifted**: the joint plan without classes, as jobs hold it by `hold_phase`: offsets, and a
-  period 1 % longer than planned; {shifted_steps} steps of the longest job, in one run;
+  period {slack:.0%} longer than planned; {shifted_steps} steps of the longest job in one run, and
+  half as many the second time;
 - **priorities**: Crux's, by classes of htb (a lower one always has 1 % of the link);
 - **joint**: the joint plan, where it has classes.
 
-All but shifts is trained in {rounds} rounds of {steps} steps, which begin anew: nothing parts jobs
-that collide, and nothing brings them back when a lost packet has parted them. A time is the median
-of the rounds' means; the first quarter of the steps of each does not count. All is measured twice.
+Jobs that are not shifted train in {rounds} rounds of {steps} steps (alone in one), which begin
+anew: nothing parts jobs that collide, and nothing brings them back when a lost packet has parted
+them. A time is the median of the rounds' means; the first quarter of a round's steps does not
+count. All is measured twice.
 """
 _TIMES = """\
 ## Steps
@@ -169,14 +172,15 @@ def write(folder: Path, part: Mapping[str, Any]) -> str:
         if (gain := gain_of(cell, [time for time in times if time.mix == cell["mix"]]))
     ]
     runs = [run for cell in part["cells"] for run in cell["runs"]]
-    steps = {run["rule"]: run["steps"] for run in runs}
+    steps = {run["rule"]: run["steps"] for run in reversed(runs)}  # of the first time
     summary = _summary(times, gains)
     text = [
         _HEAD.format(
             said="\n".join(f"- {each}" for each in [*part["said"], _beside(runs)]),
             shifted_steps=steps.get(SHIFTED, 0),
             steps=steps[ALONE],
-            rounds=len(runs[0]["rounds"]),
+            rounds=max(len(run["rounds"]) for run in runs),
+            slack=SLACK,
         ),
         _sentences(summary),
         _TIMES,
