@@ -90,7 +90,7 @@ general: $(VENV)/installed-dev  ## benchmark: plans of general graphs beside the
 	$(BIN)/python -m tests.benchmarks.general --branched 5000
 
 testbed: $(VENV)/installed-torch  ## benchmark: training over slow links beside predictions
-	$(BIN)/python -m tests.testbed
+	$(BIN)/python -m tests.testbed $(if $(PARTS),--parts $(PARTS))
 
 mutants: $(VENV)/installed-mutants  ## measure which small faults in the solver the tests notice
 	$(BIN)/python -m tests.benchmarks.mutants

@@ -454,6 +454,9 @@ FIELDS: dict[str, RequestField] = {
         most=5000,
         default="600",
     ),
+    "MixRequest.has_classes": RequestField(
+        "Whether links serve higher classes first",
+    ),
     "MixRequest.iterations": RequestField(
         "Of each job in a run, where no pattern repeats before",
         least=1,

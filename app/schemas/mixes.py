@@ -85,6 +85,10 @@ class MixRequest(RequestModel):
     effort: Annotated[
         int, Field(ge=0, le=5_000, description="Runs that a plan is sought with; 0: none.")
     ] = 600
+    has_classes: Annotated[
+        bool,
+        Field(description="Whether links serve higher classes first; else no plan has classes."),
+    ] = True
     bins: Annotated[int, Field(ge=1, le=1_000, description="Of each link's use over time.")] = 60
 
 
@@ -156,6 +160,14 @@ class MixAnswer(AnswerModel):
     best: Annotated[str, Field(description="`joint`, or the rule that it is no better than.")]
     joint: RuledMixOut
     rules: list[RuledMixOut]
+    held: Annotated[
+        RuledMixOut | None,
+        Field(
+            description="The joint plan as jobs hold it, by a period 5 % longer than planned: no "
+            "iteration begins late, and there is room before and after; null where it has no "
+            "shifts, or the jobs' times do not go together."
+        ),
+    ]
     mean_bound: Annotated[float, Field(description="No plan's mean is below, in the long run.")]
     worst_bound: float
     loads: Annotated[

@@ -25,7 +25,8 @@ from solver.jobs.blame import blames_of, p95, use_of_links
 from solver.jobs.bounds import loads_of
 from solver.jobs.condense import profile_of_graph
 from solver.jobs.estimate import ESTIMATE_ERROR, estimated_slowdowns
-from solver.jobs.joint import MixPlan, RuledMix, plan_mix
+from solver.jobs.holding import SLACK, hold
+from solver.jobs.joint import MixPlan, RuledMix, plan_mix, rule_mix
 from solver.jobs.mix import Mix, MixedJob, faults_of_mix
 from solver.jobs.profile import JobProfile, profile_of_phases
 from solver.jobs.simulate import simulate_mix
@@ -46,7 +47,10 @@ def answer_of(request: MixRequest) -> MixAnswer:
     """
     mix = _mix_of(request)
     is_worst = request.objective == "worst"
-    plan = plan_mix(mix, request.iterations, request.effort, worst=is_worst)
+    plan = plan_mix(
+        mix, request.iterations, request.effort, worst=is_worst, has_classes=request.has_classes
+    )
+    held = _held(mix, plan, request)
     rules = [
         ruled.rule
         for ruled in plan.rules
@@ -58,6 +62,7 @@ def answer_of(request: MixRequest) -> MixAnswer:
         best=rules[0] if rules else "joint",
         joint=_ruled(mix, plan.joint, request),
         rules=[_ruled(mix, ruled, request) for ruled in plan.rules],
+        held=None if held is None else _ruled(mix, held, request),
         mean_bound=plan.mean_bound,
         worst_bound=plan.worst_bound,
         loads={name: sum(row) for name, row in loads.items()},
@@ -65,10 +70,18 @@ def answer_of(request: MixRequest) -> MixAnswer:
         estimate_error=ESTIMATE_ERROR,
         tolerated_us=list(plan.tolerated_us),
         simulations=plan.simulations,
-        advice=list(_advice(mix, plan, request)),
+        advice=list(_advice(plan, held, request)),
         notes=list(_notes(plan, request)),
         version=VERSION,
     )
+
+
+def _held(mix: Mix, plan: MixPlan, request: MixRequest) -> RuledMix | None:
+    """Return the plan as jobs hold it; None where there is nothing to hold, or it does not last."""
+    terms = hold(mix, plan.joint.terms, SLACK)
+    if terms is None or terms == plan.joint.terms:
+        return None
+    return rule_mix(mix, "held", terms, request.iterations)
 
 
 def _value(ruled: RuledMix, request: MixRequest) -> float:
@@ -190,7 +203,7 @@ def _policy(body: MixedJobBody, profile: int) -> str | None:
     return [each for each in body.alternatives if each != name][profile - 1]
 
 
-def _advice(mix: Mix, plan: MixPlan, request: MixRequest) -> Iterator[str]:
+def _advice(plan: MixPlan, held: RuledMix | None, request: MixRequest) -> Iterator[str]:
     """Say what to do."""
     joint, fair = plan.joint, plan.rules[0]
     now, then = _value(fair, request), _value(joint, request)
@@ -216,6 +229,10 @@ def _advice(mix: Mix, plan: MixPlan, request: MixRequest) -> Iterator[str]:
             f"Hold the shift: a job that has drifted {much} waits for its place in the pattern; "
             "the plan is then a hundredth worse."
         )
+    for body, own in zip(request.jobs, held.terms if held else (), strict=False):
+        period = own.period_us or 0.0
+        offset = own.offset_us % period
+        yield f"{body.name}: hold_phase(offset_us={offset:.0f}, period_us={period:.0f}) holds it."
 
 
 def _notes(plan: MixPlan, request: MixRequest) -> Iterator[str]:

@@ -88,7 +88,12 @@ class MixPlan:
 
 
 def plan_mix(
-    mix: Mix, iterations: int = 20, most_simulations: int = 600, *, worst: bool = False
+    mix: Mix,
+    iterations: int = 20,
+    most_simulations: int = 600,
+    *,
+    worst: bool = False,
+    has_classes: bool = True,
 ) -> MixPlan:
     """Choose how jobs run beside one another, for the mean or the worst slow-down.
 
@@ -110,18 +115,22 @@ def plan_mix(
         The effort.
     worst
         Whether the worst slow-down counts, and the mean where it is equal; else the other way.
+    has_classes
+        Whether the links have classes; else neither the plan nor what it is compared with has any.
 
     Notes
     -----
     O(simulations x a run).
     """
     iterations = max(iterations, _until_met(mix))
-    search = _TermsSearch(mix, iterations, most_simulations, worst=worst)
+    search = _TermsSearch(mix, iterations, most_simulations, worst=worst, has_classes=has_classes)
     rules = {name: rule(mix) for name, rule in RULES.items()}
+    if not has_classes:
+        rules = {name: terms for name, terms in rules.items() if not _classes(terms)}
     for terms in rules.values():
         search.score(terms)
     if len(mix.jobs) > 1:
-        for terms in _starts(mix, list(rules.values())):
+        for terms in _starts(mix, list(rules.values()), has_classes=has_classes):
             search.score(terms)
         for terms in search.best(3):
             search.improve(terms)
@@ -146,6 +155,11 @@ def plan_mix(
         _tolerated(mix, joint, iterations, worst=worst),
         search.simulations + (1 if run is rule_mix else 2) * (len(found) + len(others)),
     )
+
+
+def _classes(terms: _Terms) -> int:
+    """Count the classes beyond the first."""
+    return len({own.priority for own in terms}) - 1
 
 
 def _until_met(mix: Mix) -> int:
@@ -195,7 +209,7 @@ def _key(ruled: RuledMix, *, worst: bool) -> tuple[float, float]:
 def _asked(terms: _Terms) -> tuple[int, float]:
     """Say how much terms ask for, less first: periods, classes, shifts."""
     count = sum(own.period_us is not None for own in terms)
-    count += len({own.priority for own in terms}) - 1
+    count += _classes(terms)
     count += sum(own.offset_us > 0 for own in terms)
     return count, sum(own.offset_us for own in terms)
 
@@ -203,8 +217,11 @@ def _asked(terms: _Terms) -> tuple[int, float]:
 class _TermsSearch:
     """Terms that were tried, with what they came to."""
 
-    def __init__(self, mix: Mix, iterations: int, most: int, *, worst: bool) -> None:
+    def __init__(
+        self, mix: Mix, iterations: int, most: int, *, worst: bool, has_classes: bool
+    ) -> None:
         self._mix, self._iterations, self._most, self._worst = mix, iterations, most, worst
+        self._has_classes = has_classes
         self._scores: dict[_Terms, tuple[float, float]] = {}
 
     @property
@@ -234,6 +251,8 @@ class _TermsSearch:
                 better = False
                 for j in range(len(terms)):
                     for other in _changed(self._mix, terms[j], j, part):
+                        if other.priority != terms[j].priority and not self._has_classes:
+                            continue
                         tried = (*terms[:j], other, *terms[j + 1 :])
                         found = self.score(tried)
                         if found is None or score is None:
@@ -257,15 +276,15 @@ def _changed(mix: Mix, own: JobTerms, j: int, part: float) -> Iterator[JobTerms]
         yield replace(own, period_us=None)
 
 
-def _starts(mix: Mix, rules: Sequence[_Terms]) -> Iterator[_Terms]:
+def _starts(mix: Mix, rules: Sequence[_Terms], *, has_classes: bool) -> Iterator[_Terms]:
     """Yield what a search begins with: priorities, held rules, shifts on a grid."""
     count = len(mix.jobs)
-    periods = _periods(mix)
+    periods = common_periods(mix)
     for held in periods:
         for terms in rules:
             yield tuple(replace(own, period_us=p) for own, p in zip(terms, held, strict=True))
     if count <= _FEW:
-        for classes in product(range(count), repeat=count):
+        for classes in product(range(count), repeat=count) if has_classes else ():
             if sorted(set(classes)) == list(range(len(set(classes)))):
                 yield tuple(JobTerms(priority=each) for each in classes)
         steps = _STEPS.get(count, 1)
@@ -278,7 +297,7 @@ def _starts(mix: Mix, rules: Sequence[_Terms]) -> Iterator[_Terms]:
                 )
 
 
-def _periods(mix: Mix) -> list[tuple[float | None, ...]]:
+def common_periods(mix: Mix) -> list[tuple[float | None, ...]]:
     """Return periods at which jobs can be held: a common one, and whole parts of it."""
     longest = max(job.alone_us for job in mix.jobs)
     full = 0.0

@@ -45,6 +45,26 @@ def test_two_jobs_that_collide_do_not_after_planning() -> None:
     assert answer.notes[0].startswith("Proven")
 
 
+def test_shifts_come_as_jobs_hold_them() -> None:
+    answer = interlace.mix(EXAMPLE)
+    assert answer.held is not None
+    assert [own.period_us for own in answer.held.terms] == pytest.approx([588_000, 588_000])
+    assert [job.mean_us for job in answer.held.jobs] == pytest.approx([588_000, 588_000])
+    # both send for 280 ms: the second has 28 ms to spare, some on either side
+    shift = answer.held.terms[1].offset_us - answer.held.terms[0].offset_us
+    assert 280_000 <= shift <= 308_000
+    assert f"two: hold_phase(offset_us={shift:.0f}, period_us=588000) holds it." in answer.advice
+
+
+def test_links_without_classes_get_none() -> None:
+    first, second = EXAMPLE["jobs"]
+    phases = [{**second["phases"][0], "compute_us": 330_000}]  # no common period
+    jobs = [first, {**second, "phases": phases}]
+    answer = interlace.mix({**EXAMPLE, "jobs": jobs, "has_classes": False, "effort": 60})
+    assert {own.priority for own in answer.joint.terms} == {0}
+    assert [ruled.rule for ruled in answer.rules] == ["fair", "cassini"]
+
+
 def test_simulations_are_those_of_their_graphs() -> None:
     answer = interlace.mix(STEPS)
     alone = interlace.simulate(GRAPH, CLUSTER | {"links": STEPS["links"]}, "wfbp").iteration_time

@@ -133,6 +133,17 @@ def test_another_plan_is_taken_where_it_is_better() -> None:
     assert plan.joint.mean >= plan.mean_bound * (1 - 1e-9)
 
 
+def test_links_without_classes_get_a_plan_without() -> None:
+    jobs, capacity = [[(100, 10_000)], [(130, 10_000)]], 100  # at 200 and 230: no shift lasts
+    mix = mix_of(jobs, capacity)
+    classed, plain = plan_mix(mix, 12), plan_mix(mix, 12, has_classes=False)
+    assert {own.priority for own in classed.joint.terms} == {0, 1}
+    for ruled in (plain.joint, *plain.rules):
+        assert {own.priority for own in ruled.terms} == {0}
+    assert [ruled.rule for ruled in plain.rules] == ["fair", "cassini"]
+    assert classed.joint.mean <= plain.joint.mean <= plain.rules[0].mean
+
+
 def test_same_mix_same_plan() -> None:
     jobs, capacity = drawn_mix(1)
     mix = mix_of(jobs, capacity)

@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from tests.testbed import pages, servers, servers_page
+from tests.testbed import mixes, mixes_page, pages, servers, servers_page
 from tests.testbed.about import said_of
 from tests.testbed.hosts import Host, loopback, namespaces, real_time, why_no_namespaces
 from tests.testbed.jobs import REAL
@@ -27,6 +27,7 @@ from tests.testbed.served_model import COMPUTING
 from tests.testbed.sessions import (
     CELLS,
     HALVING,
+    JOBS,
     OVERHEAD,
     PARTS,
     ROOT,
@@ -59,13 +60,14 @@ def main() -> None:
     kept = json.loads(asked.kept.read_text()) if asked.kept.exists() else {}
     for part in () if asked.again else asked.parts:
         before = kept.get(part)
-        for measured in _measure_servers(asked) if part == SERVERS else [_measure(part, asked)]:
+        for measured in _MEASURES[part](asked) if part in _MEASURES else [_measure(part, asked)]:
             kept[part] = _joined(before, measured)
             asked.kept.parent.mkdir(parents=True, exist_ok=True)
             asked.kept.write_text(json.dumps(kept))
-    if SERVERS in kept:
-        print(servers_page.write(asked.out, kept[SERVERS]))
-    if any(part in kept for part in PARTS if part != SERVERS):
+    for part, write in _PAGES.items():
+        if part in kept:
+            print(write(asked.out, kept[part]))
+    if any(part in kept for part in PARTS if part not in _PAGES):
         print(pages.write(asked.out, kept))
 
 
@@ -84,6 +86,10 @@ def _flags() -> argparse.ArgumentParser:
     add("--served-workers", nargs="+", type=int, default=[2, 4, 8], help="of a parameter server")
     add("--served-mbit", nargs="+", type=float, default=[50.0, 100.0], help="its links [Mbit/s]")
     add("--served-s", type=float, default=22.0, help="how long each count of workers trains [s]")
+    add("--mixes", nargs="+", choices=tuple(mixes.MIXES), default=tuple(mixes.MIXES))
+    add("--shared-mbit", type=float, default=100.0, help="links that jobs share [Mbit/s]")
+    add("--mix-steps", type=int, default=10, help="of the longest job of a mix, in each round")
+    add("--shifted-steps", type=int, default=200, help="of the longest job where jobs are shifted")
     add("--calibration-s", type=float, default=8.0, help="for each model")
     add("--loopback", action="store_true", help="even where hosts can be made")
     add("--kept", type=Path, default=_KEPT, help="all that was measured")
@@ -145,6 +151,25 @@ def _measure_servers(asked: argparse.Namespace) -> Iterator[dict[str, Any]]:
         cells.append(cell)
         print(SERVERS, cell["model"], cell["mbit"], cell["measured"], file=sys.stderr, flush=True)
         yield {"said": said_of(network, load, time.monotonic() - began), "cells": [*cells]}
+
+
+def _measure_mixes(asked: argparse.Namespace) -> Iterator[dict[str, Any]]:
+    """Run jobs that share links; yield all after each mix."""
+    load, began, cells = os.getloadavg()[0], time.monotonic(), []
+    network = (
+        f"racks of network namespaces in a row; a link between two carries {asked.shared_mbit:g} "
+        "Mbit/s in each direction (htb, TCP Reno), gloo at real-time priority"
+    )
+    steps = asked.mix_steps, asked.shifted_steps
+    for cell in mixes.measure(asked.mixes, asked.shared_mbit, asked.calibration_s, *steps):
+        cells.append({**cell, "model": cell["mix"], "ratio": None})
+        print(JOBS, cell["mix"], file=sys.stderr, flush=True)
+        yield {"said": said_of(network, load, time.monotonic() - began), "cells": [*cells]}
+
+
+#: The parts that measure a thing of their own, with what writes their page.
+_MEASURES = {SERVERS: _measure_servers, JOBS: _measure_mixes}
+_PAGES = {SERVERS: servers_page.write, JOBS: mixes_page.write}
 
 
 def _joined(before: dict[str, Any] | None, part: dict[str, Any]) -> dict[str, Any]:

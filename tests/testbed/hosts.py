@@ -8,14 +8,17 @@ leaves them behind, and the next one removes them.
 import os
 import shutil
 import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from ipaddress import IPv4Address
+from itertools import pairwise
 from pathlib import Path
 
 _PREFIX = "interlace-testbed-"
 _SWITCH = "switch"
+#: Where a switch of a row is joined to those beside it.
+_LEFT, _RIGHT = "left", "right"
 #: The interface of a host, in its namespace.
 _INTERFACE = "eth0"
 #: The largest segment that TCP hands down, and what the shaper lets through at once [bytes]. What a
@@ -26,6 +29,8 @@ _SEGMENT, _BURST = 8 * 1024, 32 * 1024
 _TCP = ("net.ipv4.tcp_congestion_control=reno", "net.ipv4.tcp_wmem=4096 65536 262144")
 #: How long it queues before it drops [ms].
 _QUEUE_MS = 50
+#: What a class below the highest one is never denied, as a share of the link: htb knows no less.
+_LEAST = 0.01
 
 
 class Refused(Exception):
@@ -100,6 +105,56 @@ def namespaces(count: int, mbit: float) -> Iterator[tuple[Host, ...]]:
             _delete(name)
 
 
+@contextmanager
+def racks(places: Sequence[int], mbit: float) -> Iterator[tuple[Host, ...]]:
+    """Make hosts below switches in a row, and remove them; a link joins each switch to the next.
+
+    Parameters
+    ----------
+    places
+        Of each host the number of its switch.
+    mbit
+        What each link carries in each direction [Mbit/s]; its hosts share it equally.
+
+    Raises
+    ------
+    Refused
+        When a command fails; what was made until then is removed.
+    """
+    _remove_leftovers()
+    hosts = tuple(Host(_name(str(i)), _INTERFACE, f"10.77.0.{i + 1}") for i in range(len(places)))
+    switches = [_name(f"{_SWITCH}{k}") for k in range(max(places) + 1)]
+    try:
+        for switch in switches:
+            _run("ip", "netns", "add", switch)
+            _run("ip", "-n", switch, "link", "add", "bridge", "type", "bridge")
+            _run("ip", "-n", switch, "link", "set", "bridge", "up")
+        for left, right in pairwise(switches):
+            peer = ("peer", "name", _LEFT, "netns", right)
+            _run("ip", "link", "add", _RIGHT, "netns", left, "type", "veth", *peer)
+            for switch, port in ((left, _RIGHT), (right, _LEFT)):
+                _run("ip", "-n", switch, "link", "set", port, "master", "bridge", "up")
+        for number, (host, place) in enumerate(zip(hosts, places, strict=True)):
+            _plug(host, switches[place], f"port{number}")
+        share_racks(hosts, places, (0,) * len(hosts), mbit)
+        yield hosts
+    finally:
+        for name in (*(host.namespace for host in hosts), *switches):
+            _delete(name)
+
+
+def share_racks(
+    hosts: Sequence[Host], places: Sequence[int], priorities: Sequence[int], mbit: float
+) -> None:
+    """Give each host of :func:`racks` a class on the links that it sends over."""
+    all_of = list(zip(hosts, places, priorities, strict=True))
+    for k in range(max(places)):
+        for at_switch, side, is_before in ((k, _RIGHT, True), (k + 1, _LEFT, False)):
+            classes = {h.address: own for h, at, own in all_of if (at <= k) is is_before}
+            tool = ("tc", "-n", _name(f"{_SWITCH}{at_switch}"))
+            _share(tool, side, "12", classes, mbit)  # by source
+
+
 def shape(host: Host, mbit: float) -> None:
     """Let a host send at most ``mbit`` [Mbit/s] from now on."""
     limits = ("rate", f"{mbit:g}mbit", "burst", str(_BURST), "latency", f"{_QUEUE_MS}ms")
@@ -117,26 +172,31 @@ def shape_server(hosts: Sequence[Host], mbit: float) -> None:
     out = (*first.command("tc"), first.interface, "16")  # by destination
     into = ("tc", "-n", _name(_SWITCH), "port0", "12")  # by source
     for *tool, device, field in (out, into):
-        _share(tool, device, field, [host.address for host in others], mbit)
+        _share(tool, device, field, {host.address: 0 for host in others}, mbit)
 
 
 def _share(
-    tool: Sequence[str], device: str, field: str, addresses: Sequence[str], mbit: float
+    tool: Sequence[str], device: str, field: str, priorities: Mapping[str, int], mbit: float
 ) -> None:
-    """Shape a device by classes, one for each address at that place of the IP header."""
+    """Shape a device by classes, one for each address at that place of the IP header.
+
+    Those of the highest priority share what they need equally; others have what is left.
+    """
     subprocess.run([*tool, "qdisc", "del", "dev", device, "root"], check=False, capture_output=True)
     bursts = ("burst", str(_BURST), "cburst", str(_BURST), "quantum", str(_SEGMENT + 64))
     ceil = ("ceil", f"{mbit:g}mbit")
     _run(*tool, "qdisc", "add", "dev", device, "root", "handle", "1:", "htb", "default", "2")
     add = (*tool, "class", "add", "dev", device, "parent")
     _run(*add, "1:", "classid", "1:1", "htb", "rate", f"{mbit:g}mbit", *ceil, *bursts)
-    share = f"{mbit / (len(addresses) + 1):g}mbit"
+    top = max(priorities.values())
+    firsts = sum(priority == top for priority in priorities.values())
+    share, least = f"{mbit / (firsts + 1):g}mbit", f"{mbit * _LEAST:g}mbit"
     _run(*add, "1:1", "classid", "1:2", "htb", "rate", share, *ceil, *bursts, "prio", "0")
     match = (*tool, "filter", "add", "dev", device, "parent", "1:", "protocol", "ip", "prio")
     _run(*match, "1", "u32", "match", "u16", "0", "0xff80", "at", "2", "flowid", "1:2")
-    for i, address in enumerate(addresses, 3):
-        own = ("classid", f"1:{i:x}", "htb", "rate", share, *ceil, *bursts, "prio", "1")
-        _run(*add, "1:1", *own)
+    for i, (address, priority) in enumerate(priorities.items(), 3):
+        own = ("classid", f"1:{i:x}", "htb", "rate", share if priority == top else least)
+        _run(*add, "1:1", *own, *ceil, *bursts, "prio", str(1 + top - priority))
         where = f"0x{int(IPv4Address(address)):08x}"
         _run(
             *match,

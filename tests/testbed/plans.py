@@ -13,6 +13,7 @@ from solver.exports import ExplicitPlan
 from solver.graph.names import GRADIENT
 from solver.planning.explicit import ExplicitBucket, ExplicitPart, explicit_launches
 from solver.planning.plan import compare
+from solver.simulation.engine import Policy
 from solver.simulation.replay import replay
 
 #: How long a search may take [s]; on the layer lists it ends sooner.
@@ -124,12 +125,17 @@ def exported(question: Question, launches: Launches) -> str:
 
 def predicted(question: Question, launches: Launches) -> float:
     """Simulate a training step with these launches [us]."""
+    return simulate(*replayed(question, launches)).iteration_time
+
+
+def replayed(question: Question, launches: Launches) -> tuple[Graph, Network, Policy]:
+    """Return the step, its network, and what sends these launches in their order."""
     graph, network = question.read()
     if launches.barrier:
         graph = with_barrier(graph)
     explicit = _explicit(launches)
     sends = explicit_launches(graph, chain_of(graph), explicit.buckets, explicit.parts)
-    return simulate(graph, network, replay(sends)).iteration_time
+    return graph, network, replay(sends)
 
 
 def bound_of(question: Question) -> float:

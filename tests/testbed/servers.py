@@ -1,14 +1,9 @@
 """Asynchronous training by 2 to 8 workers, predicted from steps that one of them recorded."""
 
-import json
 import os
-import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from solver.parameter_server.fit import TransferFit, fit_transfers
 from solver.parameter_server.options import ThroughputOptions
@@ -17,7 +12,7 @@ from solver.parameter_server.rows import ThroughputRow
 from solver.parameter_server.steps import ServerStep, StepOp, build_step
 from solver.parameter_server.throughput import predict
 from tests.testbed.hosts import Host, namespaces, shape, shape_server
-from tests.testbed.sessions import ROOT
+from tests.testbed.programs import HostProgram, answer_of, ask, started
 
 #: Steps of each worker that do not count.
 DROPPED = 4
@@ -27,13 +22,6 @@ _BYTES, _COMPUTE_US = 1_000_000, 300_000.0
 _RECORDED_S = 10.0
 #: Before all other programs of the machine, where that is allowed.
 _FIRST = ("nice", "-n", "-10")
-
-
-class ServedProgram(NamedTuple):
-    """A server or a worker on its host, and where it writes what goes wrong."""
-
-    process: "subprocess.Popen[str]"
-    log: Path
 
 
 def measure(
@@ -61,7 +49,7 @@ def measure(
         ``model``, ``mbit``, ``document``: the recorded request; ``measured``: steps a second,
         ``steps``: how many that are, and ``load``: of the machine before, each by workers.
     """
-    with namespaces(max(workers) + 1, megabits[0]) as hosts, _programs(hosts) as programs:
+    with namespaces(max(workers) + 1, megabits[0]) as hosts, started(_commands(hosts)) as programs:
         for mbit in megabits:
             for host in hosts:
                 shape(host, mbit)
@@ -135,7 +123,7 @@ def _transfers_of(ops: Sequence[Mapping[str, Any]]) -> list[RecordedTransfer]:
 
 
 def _run(
-    programs: Sequence[ServedProgram],
+    programs: Sequence[HostProgram],
     server: Host,
     cell: Mapping[str, Any],
     count: int,
@@ -144,53 +132,18 @@ def _run(
     """Have the server and so many workers train; return what the workers say."""
     first, *others = programs
     there = {**cell, "address": server.address, "workers": count}
-    _ask(first, {**there, "do": "serve"})
-    port = _answer(first)["port"]
+    ask(first, {**there, "do": "serve"})
+    port = answer_of(first)["port"]
     alone_s = (cell["compute_us"] + 2 * cell["bytes"] * 8 / mbit) / 1e6
     for i, worker in enumerate(others[:count]):
         own = {"port": port, "wait_s": i * alone_s / count, "dropped": DROPPED}
-        _ask(worker, {**there, **own, "do": "train", "is_recorded": count == 1})
-    said = [_answer(worker) for worker in others[:count]]
-    lost = _answer(first)["lost"]
+        ask(worker, {**there, **own, "do": "train", "is_recorded": count == 1})
+    said = [answer_of(worker) for worker in others[:count]]
+    lost = answer_of(first)["lost"]
     assert not lost, lost
     return said
 
 
-def _ask(program: ServedProgram, cell: Mapping[str, Any]) -> None:
-    print(json.dumps(cell), file=program.process.stdin, flush=True)
-
-
-def _answer(program: ServedProgram) -> dict[str, Any]:
-    assert program.process.stdout is not None
-    line = program.process.stdout.readline()
-    if not line:
-        raise RuntimeError(f"A program has ended: {program.log.read_text()[-1500:]}")
-    said: dict[str, Any] = json.loads(line)
-    return said
-
-
-@contextmanager
-def _programs(hosts: Sequence[Host]) -> Iterator[list[ServedProgram]]:
-    """Start a program on each host; the first is the server."""
-    environment = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": f"{ROOT}:{ROOT / 'client'}"}
-    with ExitStack() as stack:
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        programs = []
-        for i, host in enumerate(hosts):
-            path = folder / f"{i}.log"
-            log = stack.enter_context(path.open("w"))
-            process = subprocess.Popen(
-                host.command(*_FIRST, sys.executable, "-m", "tests.testbed.served"),
-                cwd=ROOT,
-                env=environment,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=log,
-                text=True,
-            )
-            stack.callback(process.wait)
-            stack.callback(process.kill)
-            programs.append(ServedProgram(process, path))
-        for program in programs:
-            _answer(program)
-        yield programs
+def _commands(hosts: Sequence[Host]) -> list[list[str]]:
+    """Say what runs on each host; the first is the server."""
+    return [host.command(*_FIRST, sys.executable, "-m", "tests.testbed.served") for host in hosts]

@@ -93,7 +93,7 @@ def write(folder: Path, part: Mapping[str, Any]) -> str:
         f"median, {max(errors):.1%} at worst; {within} are within 10 %, and {held} intervals hold "
         "what was measured. Where workers wait for links, a run may fall into step or stay out of "
         "it.\n",
-        _table(
+        table(
             ("model", "Mbit/s", "workers", "measured", "predicted", "off", "steps", "load"),
             [
                 (
@@ -111,7 +111,7 @@ def write(folder: Path, part: Mapping[str, Any]) -> str:
         ),
         "![Steps a second by workers, measured and predicted](parameter-servers.svg)\n",
         _ENDS,
-        _table(
+        table(
             (
                 "model",
                 "Mbit/s",
@@ -153,7 +153,8 @@ def _ends(errors: EndErrors) -> tuple[str, ...]:
     return errors.direction, *(f"{share:.1%}" for share in shares)
 
 
-def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Write a table, its first column of words."""
     lines = ["| " + " | ".join(row) + " |" for row in (head, *rows)]
     return "\n".join([lines[0], "| --- " + "| ---: " * (len(head) - 1) + "|", *lines[1:], ""])
 

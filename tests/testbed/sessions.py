@@ -18,13 +18,14 @@ from tests.testbed.hosts import Host
 
 ROOT = Path(__file__).parents[2]
 #: Runtimes beside predictions; the time of hooks; a link that becomes half as fast; plans on trial;
-#: workers of a parameter server.
-PARTS = CELLS, OVERHEAD, HALVING, TRIALS, SERVERS = (
+#: workers of a parameter server; jobs that share links.
+PARTS = CELLS, OVERHEAD, HALVING, TRIALS, SERVERS, JOBS = (
     "cells",
     "overhead",
     "halving",
     "trials",
     "servers",
+    "jobs",
 )
 #: How much of what a failed worker wrote is shown [characters].
 _SHOWN = 1500

@@ -71,10 +71,10 @@ def work(session: Session) -> None:
         elif session.part == HALVING:
             halved = halve(
                 job,
-                _capture(job).graph,
+                capture_job(job).graph,
                 group,
                 calibrated=lambda: _calibrate(group, made.bytes, session.calibration_s),
-                plan=lambda question: _from_first(lambda: planned(question, barrier=False)),
+                plan=lambda question: from_first(lambda: planned(question, barrier=False)),
                 slow_down=lambda: _slow_down(session, ring),
             )
             _say(cell={"model": session.model, "ratio": ratio, **halved})
@@ -108,9 +108,9 @@ def _cell(
     session: Session, job: Job, ratio: float | None, cluster: Mapping[str, Any], group: Any
 ) -> dict[str, Any]:
     """Capture a job, plan it, and measure all runtimes."""
-    recording = _capture(job)
-    question = Question(recording.graph, {**cluster, "compute_slowdown": _slowdown(job, group)})
-    plans = _from_first(lambda: _plans(question))
+    recording = capture_job(job)
+    question = Question(recording.graph, {**cluster, "compute_slowdown": slowdown_of(job, group)})
+    plans = from_first(lambda: _plans(question))
     load = os.getloadavg()[0]
     if job.rest:
         job.rest.late_us.clear()
@@ -140,9 +140,9 @@ def _trials(
 ) -> dict[str, Any]:
     """Plan a job as a user does, and try the plan."""
     windows = window_of(job, group)
-    step = _step(job, model := job.model(), job.optimizer(model.parameters()))
+    step = step_of(job, model := job.model(), job.optimizer(model.parameters()))
     overlap = measure_overlap(model, step, _SLOWED_STEPS, group, window=windows.window)
-    recording = _capture(job).with_overlap(overlap)
+    recording = capture_job(job).with_overlap(overlap)
     limit_s = session.calibration_s
     calibration = calibrate(group, size, limit_s=limit_s, window=windows.window)
     return {
@@ -156,7 +156,7 @@ def _trials(
     }
 
 
-def _capture(job: Job) -> Any:
+def capture_job(job: Job) -> Any:
     """Record steps on all workers at once, each in a group of its own.
 
     PlannedDDP then sends nothing, but its hooks and copies take their time, as those of
@@ -166,7 +166,7 @@ def _capture(job: Job) -> Any:
     model = job.model()
     optimizer = job.optimizer(model.parameters())
     module = PlannedDDP(model, optimizer, barrier=True, process_group=alone)
-    step = _step(job, module, optimizer)
+    step = step_of(job, module, optimizer)
     for _ in range(WARM_UP):
         step()
     dist.barrier()
@@ -175,13 +175,13 @@ def _capture(job: Job) -> Any:
     return recording
 
 
-def _slowdown(job: Job, group: Any) -> float:
+def slowdown_of(job: Job, group: Any) -> float:
     """Measure how many times longer compute takes beside communication."""
-    step = _step(job, model := job.model(), job.optimizer(model.parameters()))
+    step = step_of(job, model := job.model(), job.optimizer(model.parameters()))
     return measure_slowdown(model, step, _SLOWED_STEPS, group)
 
 
-def _step(job: Job, module: nn.Module, optimizer: torch.optim.Optimizer) -> Callable[[], None]:
+def step_of(job: Job, module: nn.Module, optimizer: torch.optim.Optimizer) -> Callable[[], None]:
     """Return what trains one step."""
 
     def step() -> None:
@@ -205,7 +205,7 @@ def _plans(question: Question) -> Plans:
     )
 
 
-def _from_first(make: Callable[[], Any]) -> Any:
+def from_first(make: Callable[[], Any]) -> Any:
     """Have worker 0 make something that all workers take; what it raises, all raise."""
     made: list[Any] = [None]
     if dist.get_rank() == 0:

@@ -202,6 +202,7 @@ def run(tmp_path_factory):
     """Folder of the page of two workers on loopback: the least of each part."""
     folder = tmp_path_factory.mktemp("testbed")
     command = [sys.executable, "-m", "tests.testbed", "--loopback", "--workers", "2"]
+    command += ["--parts", "cells", "overhead", "halving", "trials"]
     command += ["--models", "vgg16", "--ratios", "1", "--megabytes", "0.1", "--mbit", "100"]
     command += ["--rounds", "1", "--steps", "1", "--calibration-s", "1"]
     command += ["--kept", str(folder / "kept.json"), "--out", str(folder)]
