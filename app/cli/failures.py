@@ -26,6 +26,7 @@ _FLAGS = {
     "rivals": "--rival",
     "flow_control": "--no-flow-control",
     "explain": "--no-explain",
+    "prove_s": "--prove",
     "time_limit_s": "--time-limit",
     "memory_limit_bytes": "--memory-limit-gib",
     "memory_limits_bytes": "--memory-limit-gib",

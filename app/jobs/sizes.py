@@ -39,7 +39,7 @@ def is_small(kind: str, graph: Graph | None, request: Any) -> bool:
 
 def _plan_s(ops: int, request: "PlanRequest") -> float:
     options = request.options
-    if options.slot_us is not None:
+    if options.slot_us is not None or options.prove_s:
         return float("inf")
     plans = request.asked_s / (WALL * options.time_limit_s)
     return plans * ops * (_PLAN_S + _EFFORT_S * options.effort)

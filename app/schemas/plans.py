@@ -56,7 +56,7 @@ class PlanRequest(BelievingRequest):
         """The time that its job asks for [s]: until the watchdogs of all its searches end them."""
         plans = len(self.options.memory_limits_bytes or [0]) + bool(self.what_if)
         times = 1 if self.options.robust is None else _ROBUST
-        return WALL * self.options.time_limit_s * plans * times
+        return WALL * (self.options.time_limit_s * plans * times + 2 * self.options.prove_s)
 
     @property
     def asks_for_program(self) -> bool:

@@ -95,7 +95,7 @@ def _robust(graph: Graph, network: Network, options: Options, progress: PlanProg
     assert options.robust is not None, "how to choose"
     nominal = _planned(graph, network, options, progress)
     share = options.share * _DOUBTED
-    alone = replace(options, baselines=(), slot_us=None, share=share)
+    alone = replace(options, baselines=(), slot_us=None, share=share, prove_s=0.0)
 
     def planned(other: Graph, costs: Network) -> Sequence[Launch]:
         return _planned(other, costs, alone, SILENT).launches
