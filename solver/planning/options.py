@@ -53,7 +53,7 @@ class Options:
     prove_s
         Once the plan is there its bound is raised for so long, as counted in work that takes about
         that on a core of 2023 [s]; a better plan that is found on the way is the answer. ``joint``,
-        on layered chains whose compute and launches slow nothing down; half a second with 0. The
+        on layered chains whose compute and launches slow nothing down; with 0 at most 0.8 s. The
         watchdog waits for twice as long.
     believed
         Plan and baselines are decided with these costs, and executed with those of the network;

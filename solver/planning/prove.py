@@ -19,7 +19,7 @@ from solver.fusion.search import Reporter
 from solver.units import same
 
 #: Labels compared where nothing more is asked for, and for each second that is.
-_LOOKS, _LOOKS_A_SECOND = 50_000_000, 100_000_000
+_LOOKS, _LOOKS_A_SECOND = 80_000_000, 100_000_000
 #: Launches that are tried for each second that is asked for (:mod:`solver.bounds.tried`).
 _BEGINNINGS_A_SECOND = 300_000
 
