@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
-from math import inf
+from math import ceil, floor, inf
 from typing import NamedTuple
 
 import numpy as np
@@ -224,26 +224,32 @@ def _sized(
             taken += parts[-1]
         return parts[::-1]
 
-    def value(level: float) -> float:
-        behind = after.copy()
-        for part, place, most in zip(shares(level), late, whole, strict=True):
-            behind[place:] += most - part
-        return level + float(behind.max())
+    def time_of(parts: Sequence[float]) -> float:
+        first, behind = before.copy(), after.copy()
+        for part, place, end, most in zip(parts, places, late, whole, strict=True):
+            first[: place + 1] += part
+            behind[end:] += most - part
+        return float(first.max() + behind.max())
 
-    least = float(before.max())
-    level = _lowest(value, least, least + sum(whole))
-    element = chain.element_bytes(0)
-    bytes_before = {
-        bucket: min(round(part / per_byte / element) * element, sizes[place])
-        for bucket, part, place in zip(torn, shares(level), places, strict=True)
-        if per_byte
-    }
+    def in_bytes(how: Callable[[float], int]) -> list[int]:
+        elements = (how(part / per_byte / element) for part in shares(level))
+        return [min(n * element, sizes[place]) for n, place in zip(elements, places, strict=True)]
+
+    level = float(before.max())
+    bytes_before = [0] * len(torn)
+    if torn and per_byte:
+        element = chain.element_bytes(0)
+        level = _lowest(lambda level: time_of(shares(level)), level, level + sum(whole))
+        bytes_before = min(
+            map(in_bytes, (floor, ceil)),
+            key=lambda some: time_of([per_byte * size for size in some]),
+        )
     launches = []
     for i, bucket in enumerate(members):
         size = sizes[i]
         if bucket in torn:
-            size = bytes_before.get(bucket, 0)
-            size = size if i < core else sizes[i] - size
+            part = bytes_before[torn.index(bucket)]
+            size = part if i < core else size - part
         if size:
             launches.append(Launch(bucket, size))
     return tuple(launches)
