@@ -3,6 +3,7 @@
 import gzip
 import json
 import re
+import shutil
 from pathlib import Path
 
 import pytest
@@ -206,6 +207,58 @@ def test_every_algorithm_is_offered_with_its_own_figures(page: Page, service: Se
     assert (cluster["node_workers"], cluster["node_bandwidth_gbps"]) == (4, 100)
     bound = page.locator("#summary dt", has_text="Bound by").locator("xpath=following::dd[1]")
     expect(bound).to_have_text("g2 and g1 between their releases and the compute after each")
+
+
+def test_a_folder_is_dropped_or_chosen(page: Page, service: Service, tmp_path: Path) -> None:
+    below = tmp_path / "trace" / "ranks"
+    below.mkdir(parents=True)
+    for file in reversed(TRACE):
+        shutil.copy(file, below)
+    shutil.copy(DATA / "kineto_parameters.json", below.parent)
+    (below / ".DS_Store").write_bytes(b"none of ours")
+
+    def dropped() -> None:
+        page.goto("/")
+        zone = page.locator(".drop").bounding_box()
+        assert zone is not None
+        where = {"x": zone["x"] + 9, "y": zone["y"] + 9}
+        data = {"items": [], "files": [str(below.parent)], "dragOperationsMask": 1}
+        session = page.context.new_cdp_session(page)
+        for kind in ("dragEnter", "dragOver", "drop"):
+            session.send("Input.dispatchDragEvent", {"type": kind, "data": data, **where})
+
+    def chosen() -> None:
+        page.goto("/")
+        page.locator("#folder").set_input_files(str(below.parent))
+
+    for give in (dropped, chosen):
+        give()
+        page.wait_for_url(re.compile(r"/imports/\w+$"))
+        expect(page.locator("#title")).to_have_text("kineto_gloo_0")
+        read = ended(service, f"/v1/imports/{page.url.rpartition('/')[2]}")
+        assert read["report"]["collectives"]["all_reduce"]["count"] == 6, "names came along"
+        assert read["report"]["format"] == "kineto"
+
+
+def test_json_is_pasted(page: Page, service: Service) -> None:
+    page.goto("/")
+    page.get_by_text("Paste JSON", exact=True).click()
+    assert breaches(page) == []
+    page.get_by_label("as JSON").fill(json.dumps(two_layers()))
+    page.get_by_role("button", name="Read it").click()
+    assert request_of(page, service)["cluster"]["workers"] == two_layers()["cluster"]["workers"]
+    page.goto("/")
+    expect(page.locator(".drop")).to_be_visible()
+    paste = """text => {
+      const clipboardData = new DataTransfer();
+      clipboardData.setData("text/plain", text);
+      const about = { clipboardData, bubbles: true, cancelable: true };
+      return document.body.dispatchEvent(new ClipboardEvent("paste", about));
+    }"""
+    assert page.evaluate(paste, "some words"), "nothing of this page's"
+    assert not page.evaluate(paste, json.dumps(two_layers()["graph"]))
+    page.wait_for_url(re.compile(r"/imports/\w+$"))
+    expect(page.locator("#title")).to_have_text(two_layers()["graph"]["name"])
 
 
 def test_files_are_dropped(page: Page, tmp_path: Path) -> None:

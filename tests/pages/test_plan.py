@@ -234,6 +234,31 @@ def test_what_if_is_worked_out_beside_it(page: Page, fsdp: Json) -> None:
     expect(page.locator("h1")).to_contain_text("Simulation of")
 
 
+def test_a_what_if_is_undone_step_by_step(page: Page, service: Service) -> None:
+    opened(page, f"/plans/{planned(service, two_layers())['id']}")
+    results, bandwidth = page.locator("#whatif-results"), page.get_by_label("Bandwidth [Gbit/s]")
+    undo = page.get_by_role("button", name="Undo")
+    expect(undo).to_be_disabled()
+    said = [""]
+    for gbps, button in (("40", "Apply to this plan"), ("40", "Plan anew"), ("80", "Plan anew")):
+        bandwidth.fill(gbps)
+        page.get_by_role("button", name=button).click()
+        expect(results).not_to_have_text(said[-1])
+        expect(page.locator("#what-if form[aria-busy]")).to_have_count(0)
+        said.append(results.inner_text())
+    page.get_by_role("button", name="Clear").click()
+    expect(results).to_be_empty()
+    said.append("")
+    assert len(set(said)) == 4
+    for before, gbps in zip(reversed(said[:-1]), ("80", "40", "40", ""), strict=True):
+        undo.click()
+        expect(results).to_have_text(before, use_inner_text=True)
+        expect(bandwidth).to_have_value(gbps)
+        expect(page).to_have_url(re.compile(f"gbps={gbps}&" if gbps else r"/plans/\w+$"))
+    expect(undo).to_be_disabled()
+    expect(heads(page).nth(1)).to_contain_text(LABELS["ddp"])
+
+
 def test_what_cannot_be_is_said(page: Page, fsdp: Json) -> None:
     opened(page, f"/plans/{fsdp['id']}")
     page.get_by_label("Ops named (pattern)").fill("<b>none")

@@ -11,7 +11,7 @@ import { comparison } from "./summary.js";
 
 /** @import { Iteration } from "./iteration.js" */
 
-const FIELDS = { workers: "", gbps: "", startup: "", match: "", change: "remove", factor: "0.5", whatif: "" };
+const FIELDS = { workers: "", gbps: "", startup: "", match: "", change: "remove", factor: "0.5" };
 const CHANGES = {
   remove: "are gone",
   bytes: "have so many times the bytes",
@@ -19,6 +19,8 @@ const CHANGES = {
   chunks: "end blocks that are cut in so many chunks",
   ...Object.fromEntries(names.compressions.map((name) => [name, `are sent as ${name}`])),
 };
+/** Changes that come with a figure. */
+const FACTORS = ["bytes", "duration", "chunks"];
 const [KEEP, ANEW] = ["keep", "anew"];
 
 /** The cluster with other figures; a channel with workers or a bandwidth of its own keeps them. */
@@ -69,6 +71,15 @@ function planned(asked, values, isPlan) {
   };
 }
 
+/**
+ * What the panel shows: its fields, the ways that were asked for, what came of each, and which is drawn.
+ * @typedef {object} Shown
+ * @property {Record<string, string>} values
+ * @property {string[]} ways
+ * @property {Record<string, { ended: any, kind: string, other: any }>} found
+ * @property {string | null} drawn
+ */
+
 /** The iteration time of an answer, of the changed graph where one was asked for [us]. */
 const timeOf = (answer) => (answer.what_if ?? answer).iteration_time_us;
 
@@ -84,7 +95,7 @@ export async function whatIf(host, body, { path, times, timeline }) {
   const place = `${path}/${body.id}`;
   const isPlan = path === "/v1/plans";
   const isProgram = body.program !== undefined;
-  const given = read(FIELDS);
+  const { whatif, ...given } = read({ ...FIELDS, whatif: "" });
   const results = el("div", { id: "whatif-results", "aria-live": "polite" });
   const waiting = el("div");
   const own = body.request.cluster;
@@ -109,6 +120,7 @@ export async function whatIf(host, body, { path, times, timeline }) {
     ),
   );
   const factor = figure("factor", "times", "0.5", 0);
+  const undoing = el("button", { type: "button", id: "undo", disabled: true, onclick: undo }, "Undo");
   const form = el(
     "form",
     {
@@ -138,6 +150,7 @@ export async function whatIf(host, body, { path, times, timeline }) {
         { type: isProgram ? "submit" : "button", id: "anew", onclick: isProgram ? null : () => run(ANEW) },
         "Plan anew",
       ),
+      undoing,
       el("button", { type: "button", id: "clear", onclick: clear }, "Clear"),
     ),
     own.cost_model
@@ -149,26 +162,69 @@ export async function whatIf(host, body, { path, times, timeline }) {
         )
       : null,
   );
-  const show = () => (factor.hidden = !["bytes", "duration", "chunks"].includes(change.value));
+  const show = () => (factor.hidden = !FACTORS.includes(change.value));
   change.addEventListener("change", show);
   show();
   fill(host, el("h2", {}, "What if"), form, waiting, results);
 
   let asked = null;
   let round = 0;
-  const found = {};
-  const ways = new Set([KEEP, ANEW].filter((way) => given.whatif.split(".").includes(way)));
+  /** @type {Shown} */
+  let shown = { values: FIELDS, ways: [], found: {}, drawn: null };
+  /** @type {Shown[]} */
+  const past = [];
+
+  /** Go on to something else, from which one may come back. */
+  function step(next) {
+    past.push(shown);
+    undoing.disabled = false;
+    shown = next;
+  }
+
+  /** Show again what is to be shown: fields, address, figures and the run beside. */
+  async function restore() {
+    round += 1;
+    form.removeAttribute("aria-busy");
+    document.getElementById("problems").replaceChildren();
+    const { values, found, drawn } = shown;
+    for (const [name, text] of Object.entries(values)) {
+      const field = /** @type {HTMLInputElement} */ (form.elements.namedItem(name));
+      field.value = text;
+    }
+    show();
+    note();
+    timeline?.compare(drawn === null ? null : found[drawn].other);
+    await tell();
+  }
+
+  /** Note in the address what is shown. */
+  function note() {
+    const { values, ways } = shown;
+    const hasFactor = values.match && FACTORS.includes(values.change);
+    write({
+      ...values,
+      change: values.match ? values.change : null,
+      factor: hasFactor ? values.factor : null,
+      whatif: ways.join("."),
+    });
+  }
+
+  async function undo() {
+    shown = past.pop();
+    undoing.disabled = past.length === 0;
+    if (undoing.disabled) form.querySelector("input").focus(); // what is disabled has no focus
+    say(`Undone. ${shown.ways.length ? "" : "Nothing is changed."}`);
+    try {
+      await restore();
+      for (const way of shown.ways) if (!shown.found[way]) await work(way); // it was left for another
+    } catch (error) {
+      complain(error);
+    }
+  }
 
   function clear() {
-    for (const field of form.querySelectorAll("input"))
-      field.value = field.name === "factor" ? FIELDS.factor : "";
-    write(Object.fromEntries(Object.keys(FIELDS).map((name) => [name, null])));
-    round += 1;
-    for (const name of Object.keys(found)) delete found[name];
-    ways.clear();
-    fill(results);
-    timeline?.compare(null);
-    comparison(times, body).catch(complain);
+    step({ values: FIELDS, ways: [], found: {}, drawn: null });
+    restore().catch(complain);
   }
 
   /** Ask for a job and wait for its end. */
@@ -195,25 +251,24 @@ export async function whatIf(host, body, { path, times, timeline }) {
     };
   }
 
+  /** Ask for a way under what the fields say, as a step that can be undone. */
   async function run(way) {
     if (!form.reportValidity()) return;
     const values = Object.fromEntries(
       [...new FormData(form)].map(([name, text]) => [name, String(text).trim()]),
     );
-    const now = JSON.stringify(values);
-    if (found.values !== now && found.values !== undefined) {
-      for (const each of [KEEP, ANEW]) delete found[each];
-      ways.clear();
-    }
-    found.values = now;
-    ways.add(way);
-    write({
-      ...values,
-      ...(values.match ? {} : { change: null, factor: null }),
-      whatif: [...ways].join("."),
-    });
+    const isSame = JSON.stringify(values) === JSON.stringify(shown.values);
+    const { ways, found, drawn } = isSame ? shown : { ways: [], found: {}, drawn: null };
+    if (!ways.includes(way)) step({ values, ways: [...ways, way], found, drawn });
+    await work(way);
+  }
+
+  /** Work out a way of what is shown. */
+  async function work(way) {
+    note();
     round += 1;
     const mine = round;
+    const { values } = shown;
     form.setAttribute("aria-busy", "true");
     say("It is being worked out.");
     try {
@@ -226,11 +281,11 @@ export async function whatIf(host, body, { path, times, timeline }) {
       const label = way === ANEW ? "planned anew" : body.policy ? "changed" : "this plan, changed";
       const other = await drawn(kind, ended, label);
       if (mine !== round) return; // something else was asked meanwhile
-      found[way] = { ended, kind };
+      shown = { ...shown, found: { ...shown.found, [way]: { ended, kind, other } }, drawn: way };
       timeline?.compare(other);
       await tell();
     } catch (error) {
-      complain(error);
+      if (mine === round) complain(error);
     } finally {
       if (mine === round) form.removeAttribute("aria-busy");
     }
@@ -238,6 +293,12 @@ export async function whatIf(host, body, { path, times, timeline }) {
 
   /** Say before and after, and draw both. */
   async function tell() {
+    const { found } = shown;
+    if (!Object.keys(found).length) {
+      fill(results);
+      await comparison(times, body);
+      return;
+    }
     const before = body.iteration_time_us;
     const page = { "/v1/plans": "/plans", "/v1/simulations": "/simulations" };
     const line = (way, name) => {
@@ -284,5 +345,7 @@ export async function whatIf(host, body, { path, times, timeline }) {
     ]);
   }
 
-  for (const way of [...ways]) await run(way);
+  const ways = [KEEP, ANEW].filter((way) => whatif.split(".").includes(way));
+  if (ways.length) shown = { ...shown, values: given, ways };
+  for (const way of ways) await work(way);
 }

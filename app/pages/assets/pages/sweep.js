@@ -100,9 +100,11 @@ function summarise(sweep) {
   const at = `/v1/sweeps/${sweep.id}`;
   const about = sweep.name || "sweep";
   const isCut = sweep.cells_asked !== null && sweep.cells_asked > sweep.cells.length;
+  const [first, ...others] = sweep.summary;
+  fill(byId("lead"), el("p", { class: "lead" }, first));
   fill(
     byId("summary"),
-    sweep.summary.map((sentence, i) => el("p", { class: i === 0 ? "lead" : null }, sentence)),
+    others.map((sentence) => el("p", {}, sentence)),
     restsOn(sweep.evidence),
     [...new Set(sweep.warnings.map((warning) => warning.detail))].map((detail) =>
       el("p", { class: "note" }, detail),

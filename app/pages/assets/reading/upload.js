@@ -1,10 +1,11 @@
 // The place where files are dropped or chosen, and what becomes of them.
 
 import { el, fill, say } from "../elements/dom.js";
-import { choice, entry, numberIn } from "../elements/form.js";
+import { choice, entry, labelled, numberIn } from "../elements/form.js";
 import { bytes, count } from "../elements/format.js";
 import { complain, post } from "../service/api.js";
 import { names, titled } from "../service/names.js";
+import { asFile, dropped, inFolder, pasted } from "./dropped.js";
 import { looked } from "./files.js";
 import { reported } from "./report.js";
 
@@ -78,12 +79,35 @@ export function upload(host) {
     id: "files",
     onchange: () => begin([...input.files]),
   });
+  const folder = el("input", {
+    type: "file",
+    webkitdirectory: true,
+    class: "unseen",
+    id: "folder",
+    onchange: () => begin(inFolder(folder.files)),
+  });
+  const source = labelled(
+    "A graph, a request or a trace as JSON",
+    el("textarea", { rows: 8, spellcheck: "false", class: "source" }),
+  );
   const doing = el("p", { role: "status", class: "doing" });
   const zone = el(
     "div",
     { class: "drop" },
-    el("p", { class: "lead" }, "Drop the files of a training step here, of all ranks together, or"),
-    el("p", {}, input, el("label", { for: "files", class: "button main" }, "Choose files")),
+    el(
+      "p",
+      { class: "lead" },
+      "Drop the files of a training step here, of all ranks together, or their folder, paste JSON, or",
+    ),
+    el(
+      "p",
+      {},
+      input,
+      el("label", { for: "files", class: "button main" }, "Choose files"),
+      " ",
+      folder,
+      el("label", { for: "folder", class: "button" }, "Choose a folder"),
+    ),
     el(
       "p",
       { class: "faint" },
@@ -101,15 +125,22 @@ export function upload(host) {
     if (!event.dataTransfer.types.includes("Files")) return;
     event.preventDefault();
     zone.classList.toggle("over", isOver);
-    if (event.type === "drop") begin([...event.dataTransfer.files]);
+    if (event.type === "drop") dropped(event.dataTransfer).then(begin).catch(complain);
   };
   document.addEventListener("dragover", over(true));
   document.addEventListener("dragleave", over(false));
   document.addEventListener("drop", over(false));
+  document.addEventListener("paste", (event) => {
+    if (/** @type {Element} */ (event.target).closest("input, textarea")) return; // there it is text
+    const files = pasted(event.clipboardData);
+    if (!files.length) return;
+    event.preventDefault();
+    begin(files);
+  });
 
   async function begin(files) {
     if (!files.length || isBusy) return;
-    isBusy = input.disabled = true;
+    isBusy = input.disabled = folder.disabled = true;
     document.getElementById("problems").replaceChildren();
     try {
       fill(
@@ -121,8 +152,8 @@ export function upload(host) {
       complain(error);
       fill(doing);
     } finally {
-      isBusy = input.disabled = false;
-      input.value = "";
+      isBusy = input.disabled = folder.disabled = false;
+      input.value = folder.value = "";
     }
   }
 
@@ -164,6 +195,13 @@ export function upload(host) {
     host,
     el("h2", {}, "Read a trace or a graph"),
     zone,
+    el(
+      "details",
+      {},
+      el("summary", {}, "Paste JSON"),
+      source.field,
+      el("button", { type: "button", onclick: () => begin([asFile(source.control.value)]) }, "Read it"),
+    ),
     el(
       "details",
       {},
