@@ -59,7 +59,7 @@ MIXES: dict[str, tuple[TrainedJob, ...]] = {
         TrainedJob("resnet50", 1.5, 240, False),
     ),
     "unlike": (TrainedJob("gpt2", 1.2, 150, True), TrainedJob("vgg16", 1.5, 126, True)),
-    "one twice as often": (
+    "one nearly twice as often": (
         TrainedJob("resnet50", 0.6, 70, True),
         TrainedJob("vgg16", 1.5, 126, True),
     ),

@@ -1,7 +1,7 @@
 """The page of jobs that share links: predicted from each alone, beside measured."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import fmean, median
@@ -60,11 +60,18 @@ anew: nothing parts jobs that collide, and nothing brings them back when a lost 
 them. A time is the median of the rounds' means; the first quarter of a round's steps does not
 count. All is measured twice.
 """
+_JOBS = """\
+## Jobs
+
+Megabytes of gradients, compute that sleeps in a step [ms], how gradients are sent, between which
+racks, and the place of a step within its period when shifted [ms].
+"""
 _TIMES = """\
 ## Steps
 
 The two measured times of a step [ms], and by how much the prediction is off their mean. A column
-that is empty has the terms of one to its left.
+that is empty has the terms of one to its left, or of none: where no shift lasts, none is held. Held
+steps take their period, as long as they keep their places.
 """
 _SHIFTS = """\
 ## Shifts
@@ -183,6 +190,11 @@ def write(folder: Path, part: Mapping[str, Any]) -> str:
             slack=SLACK,
         ),
         _sentences(summary),
+        _JOBS,
+        table(
+            ("mix", "job", "MB", "compute", "sent", "racks", "offset", "period"),
+            [row for cell in part["cells"] for row in _jobs(cell)],
+        ),
         _TIMES,
         table(("mix", "job", *_COLUMNS.values()), list(_rows(times))),
         _SHIFTS,
@@ -242,8 +254,8 @@ def _sentences(summary: Mapping[str, Any]) -> str:
     ]
     if summary["large_gains"]:
         lines.append(
-            f"Of {summary['large_gains']} shifts that were predicted to save {_GAIN:.0%} or more "
-            f"{summary['realised']} saved {_REALISED:.0%} of that or more, the least "
+            f"Shifts that were predicted to save {_GAIN:.0%} or more: {summary['large_gains']}; "
+            f"{summary['realised']} of them saved {_REALISED:.0%} of that or more, the least "
             f"{summary['least_realised']:.0%}."
         )
     return "\n".join(f"- {line}" for line in lines) + "\n"
@@ -255,6 +267,26 @@ def _beside(runs: Sequence[Mapping[str, Any]]) -> str:
         "Beside it: other programs of the machine, at a lower priority; its load was "
         f"{min(loads):.1f} to {max(loads):.1f}, {median(loads):.1f} in the median."
     )
+
+
+def _jobs(cell: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
+    """Yield what each job of a mix is, and how it is shifted."""
+    runs = [run for run in cell["runs"] if run["rule"] == SHIFTED]
+    shifted: Mapping[str, Any] = runs[0]["terms"] if runs else {}
+    for i, job in enumerate(cell["jobs"]):
+        own = shifted.get(str(i), {"offset_us": None, "period_us": None})
+        yield (
+            cell["mix"],
+            f"{i + 1}: {job['model']}",
+            f"{job['megabytes']:g}",
+            f"{job['compute_ms']:g}",
+            "at once" if job["is_whole"] else "by a plan",
+            "{}-{}".format(*job["path"]),
+            *(
+                "" if us is None else f"{us / 1e3:.1f}"
+                for us in (own["offset_us"], own["period_us"])
+            ),
+        )
 
 
 def _rows(times: Sequence[JobTime]) -> list[tuple[str, ...]]:
