@@ -67,7 +67,8 @@ def solve(problem: CheckedRequest[PlanRequest], watch: Follower | None = None) -
         left_s = max(limit_s - (time.thread_time() - spent), _LEAST * limit_s)
         rest = replace(options, time_limit_s=left_s, prove_s=0.0)
         beside = None if is_large(graph) else comparison(graph, network, rest, found)
-        alone = replace(options, baselines=(), slot_us=None, prove_s=0.0)  # that slot may be too short
+        # that slot may be too short
+        alone = replace(options, baselines=(), slot_us=None, prove_s=0.0)
         changed = plan(lightened(other), network, alone) if other else None
     except InvalidOptions as error:
         raise InvalidRequest(within("options", error.faults)) from error
