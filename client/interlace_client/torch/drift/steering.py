@@ -47,9 +47,9 @@ class Steering:
     ready, what launches took. Where these leave what was planned for, the first rank has the plan
     in use simulated and another one made with fresh figures, while training goes on. One that
     should win is tried by all ranks from the same step on, in turns with the one in use, for at
-    most 40 steps (:class:`~interlace_client.torch.trial.turns.Turns`), and kept if it is the
-    faster one by more than half a percent. A planner that fails, is slow, or answers with a plan of
-    another model changes nothing but the log.
+    most 40 steps (:class:`~interlace_client.torch.trial.turns.Turns`), and kept if the interval of
+    its measured gain is above 1 %. A planner that fails, is slow, or answers with a
+    plan of another model changes nothing but the log.
 
     Parameters
     ----------

@@ -11,9 +11,9 @@ import torch
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
-from interlace_client.torch.proof.paired import ratio_interval
 from interlace_client.torch.proof.site import DrawnBatch, Site
 from interlace_client.torch.runtime.planned import PlannedDDP
+from interlace_client.torch.trial.outcome import gain_interval
 
 #: How many tensors the models have.
 _TENSORS = (150, 1000)
@@ -47,7 +47,7 @@ def host_time(count: int, site: Site) -> dict[str, Any]:
         for _ in range(_WARM):
             [next(each) for each in both]
         pairs = [(next(both[0]), next(both[1])) for _ in range(_FEW if site.is_short else _PAIRS)]
-        more, low, high = ratio_interval([ours / theirs for ours, theirs in pairs])
+        more, low, high = gain_interval([ours / theirs for ours, theirs in pairs])
         figures["DDP [us a step]"] = round(median(theirs for _, theirs in pairs))
         figures[f"{name}, more [%]"] = round(100 * (more - 1), 2)
         figures[f"{name}, 90 % interval [%]"] = f"{100 * (low - 1):.2f} to {100 * (high - 1):.2f}"

@@ -58,13 +58,12 @@ class Trial:
     The next steps, up to ten for each arm, are made by DistributedDataParallel with its default,
     the same with its best ``bucket_cap_mb`` where that is another one, the plan, and on gloo the
     plan in another window: one launch at a time, or four where that is the run's. All train alike:
-    the gradients are the same averages. Then the plan stays if its steps are faster than the best
-    of DistributedDataParallel's by more than half a percent; else that goes on, inside ``model``
-    (:func:`~interlace_client.torch.trial.outcome.decide`). Where these steps do not tell and 40 in
-    all allow it, the best of both make more of them first
-    (:class:`~interlace_client.torch.trial.turns.Turns`). While it makes steps a
-    DistributedDataParallel holds buckets as large as the gradients. ``install()``, ``hand_over()``
-    and ``detach()`` of the run end a trial, without an outcome.
+    the gradients are the same averages. Then the plan stays if the paired interval of its steps
+    beats the best of DistributedDataParallel by 1 %; else that goes on, inside ``model``. Where
+    these steps do not tell and 40 in all allow it, the best of both make more of them first
+    (:class:`~interlace_client.torch.trial.turns.Turns`). While it makes
+    steps a DistributedDataParallel holds buckets as large as the gradients. ``install()``,
+    ``hand_over()`` and ``detach()`` of the run end a trial, without an outcome.
 
     Parameters
     ----------
