@@ -13,6 +13,7 @@ from tests.testbed.mixes import (
     ALONE,
     FAIR,
     JOINT,
+    MIXES,
     PRIORITIES,
     SHIFTED,
     counted,
@@ -183,7 +184,9 @@ def write(folder: Path, part: Mapping[str, Any]) -> str:
     summary = _summary(times, gains)
     text = [
         _HEAD.format(
-            said="\n".join(f"- {each}" for each in [*part["said"], _beside(runs)]),
+            said="\n".join(
+                f"- {each}" for each in (*part["said"], _beside(runs), *_left_out(part))
+            ),
             shifted_steps=steps.get(SHIFTED, 0),
             steps=steps[ALONE],
             rounds=max(len(run["rounds"]) for run in runs),
@@ -287,6 +290,13 @@ def _jobs(cell: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
                 for us in (own["offset_us"], own["period_us"])
             ),
         )
+
+
+def _left_out(part: Mapping[str, Any]) -> Iterator[str]:
+    """Say which mixes there are, and were not measured."""
+    measured = {cell["mix"] for cell in part["cells"]}
+    if left := [name for name in MIXES if name not in measured]:
+        yield f"Not measured yet: {', '.join(left)}."
 
 
 def _rows(times: Sequence[JobTime]) -> list[tuple[str, ...]]:

@@ -134,5 +134,6 @@ def test_a_run_leaves_a_page(page: Path):
         assert len(time["measured"]) == 2
         assert min(time["measured"]) > 126_000 < time["predicted"]
     (gain,) = content["shifts"]
-    assert gain["predicted"] > 0.15
-    assert (page / "jobs.md").read_text().count("| alike | ") == 3
+    assert gain["predicted"] > 0
+    # what each job is, its steps, and the shift of both
+    assert (page / "jobs.md").read_text().count("| alike | ") == 5
