@@ -49,9 +49,8 @@ def proven(
     """Raise the bound of a plan, and return the best launches that come of it.
 
     First by what only the plan's time rules out (:func:`solver.bounds.bound.sharpened`), then, with
-    ``options``, by branch and bound of each channel that decides the time, with as many labels for
-    each order of its tensors and each line below its cost; where more is asked for, by all plans
-    of a few tensors.
+    ``options``, by branch and bound of each channel that decides the time; where more is asked for,
+    by all plans of a few tensors.
 
     Parameters
     ----------

@@ -1,7 +1,7 @@
 """A bound on the plans of a chain, and a plan, by the labels from the core outwards."""
 
 from collections.abc import Callable, Iterator, Sequence
-from itertools import pairwise
+from itertools import pairwise, product
 from math import ceil, floor, inf
 from typing import NamedTuple
 
@@ -56,7 +56,8 @@ def bound_and_plan(
     effort
         Multiplies the labels, up to four times.
     branching
-        How long plans with one beginning or another are bounded after that; None: not at all.
+        How long plans with one beginning or another are bounded after that, all orders and
+        minorants together; None: not at all.
     most_plans
         Of each order and minorant.
 
@@ -69,12 +70,14 @@ def bound_and_plan(
     lines = sorted(cost.minorants(total), key=lambda line: -line[0] - line[1] * total)
     bound = 0.0
     plans = []
-    for order in _orders(chain):
-        for line in lines[:_LINES]:
-            if bound < target:
-                least, some = _in_order(chain, order, line, target, effort, branching, most_plans)
-                bound = max(bound, least)
-                plans += some
+    ways = list(product(_orders(chain), lines[:_LINES]))
+    if branching:
+        branching = branching._replace(looks=branching.looks // len(ways))
+    for order, line in ways:
+        if bound < target:
+            least, some = _in_order(chain, order, line, target, effort, branching, most_plans)
+            bound = max(bound, least)
+            plans += some
     return MinorantSearch(bound, tuple(plans))
 
 
