@@ -125,6 +125,7 @@ def test_request_is_repeated(by_hand: Json) -> None:
         "time_limit_s": 60,
         "effort": 1,
         "launch_tolerance": 0.001,
+        "prove_s": 0.0,
     }
     assert re.fullmatch("[0-9a-f]{64}", request["graph_sha256"])
 

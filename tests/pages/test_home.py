@@ -53,7 +53,7 @@ def test_jobs_are_filtered_and_paged_in_the_address(page: Page, service: Service
     expect(page.locator(".jobs tbody tr")).to_have_count(20)
     expect(page.locator(row(page, hostile))).to_contain_text(HOSTILE)
     assert page.locator("img[src=x]").count() == 0
-    page.get_by_role("button", name="Older").click()
+    page.get_by_role("button", name="Older", exact=True).click()
     expect(page.locator(row(page, ids[0]))).to_be_visible()
     expect(page.locator(".jobs tbody tr")).to_have_count(3)
     assert "cursor=" in page.url
