@@ -50,9 +50,8 @@ def tried(
     """
     if not isinstance(cost, Affine) or len(chain) > MAX_TENSORS or same(best.value, to_beat):
         return best
-    search = _Beginnings(chain, cost, to_beat - slack(to_beat) / 2)
-    search.looks += more_looks
-    search.is_over = is_over
+    most = to_beat - slack(to_beat) / 2
+    search = _Beginnings(chain, cost, most, _LOOKS + more_looks, is_over)
     if search.comes_to_an_end(_Beginning(search.all)):
         return best
     return LowerBound(to_beat, TRIED, tuple(range(len(chain))))
@@ -76,12 +75,14 @@ class _Beginning(NamedTuple):
 class _Beginnings:
     """The beginnings of plans of a chain that might take ``most`` [us] or less."""
 
-    def __init__(self, chain: Chain, cost: Affine, most: float) -> None:
+    def __init__(
+        self, chain: Chain, cost: Affine, most: float, looks: int, is_over: Callable[[], bool]
+    ) -> None:
         self.startup = cost.startup
         self.most = most
         self.all = (1 << len(chain)) - 1
-        self.looks = _LOOKS
-        self.is_over: Callable[[], bool] = lambda: False
+        self.looks = looks
+        self.is_over = is_over
         count = self.all + 1
         self.release, self.tail, self.work = [0.0] * count, [0.0] * count, [0.0] * count
         work = (cost.per_byte * chain.bytes).tolist()

@@ -71,22 +71,25 @@ def proven(
     time = layered.value(launches, chain, costs)
     if not same(time, bound.value):
         bound = sharpened(chain, costs, bound, time)
+    if options is None:
+        return launches, bound
     for tensors, cost in zip(by_channel(chain), costs, strict=True):
-        judge = ChainJudge(subchain(chain, tensors), cost)
+        some = subchain(chain, tensors)
+        judge = ChainJudge(some, cost)
         own = layered.launches_on(launches, tensors)
         value = judge.value(own)
-        if options is None or value <= bound.value or same(value, bound.value):
+        if value <= bound.value or same(value, bound.value):
             continue
         branching = Branching(options.looks, options.is_over, _raiser(bound, tensors, options))
-        some = subchain(chain, tensors)
         outcome = bound_and_plan(some, cost, value, branching=branching)
         own = min((own, *outcome.plans), key=judge.value)
         launches = layered.instead_on(launches, tensors, own)
         time = layered.value(launches, chain, costs)
         bound = _higher(bound, min(outcome.bound, time), tensors)
-        if options.prove_s:
+        value = judge.value(own)
+        if options.prove_s and value > bound.value:
             looks = round(_BEGINNINGS_A_SECOND * options.prove_s)
-            last = tried(some, cost, bound, judge.value(own), looks, options.is_over)
+            last = tried(some, cost, bound, value, looks, options.is_over)
             members = tuple(tensors[i] for i in last.members)
             bound = bound if last is bound else replace(last, members=members)
         options.offer(launches, time)

@@ -5,10 +5,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from solver.bounds.chain import LowerBound
+from solver.bounds.kinds import COMPUTE as COMPUTE_BOUND
+from solver.buckets import Launch
 from solver.chain import chain_of
 from solver.codes import FaultCode
 from solver.costs import Cluster, Cost, MeasuredCost, alike, as_network, cost_of
 from solver.errors import InvalidOptions
+from solver.fusion import layered
 from solver.fusion.chain.judge import ChainJudge
 from solver.fusion.chain.two_sided import branches, search
 from solver.fusion.chain.two_sided.branches import Branching
@@ -18,6 +22,7 @@ from solver.graph import ALL_REDUCE, COMPUTE, Op, build
 from solver.planning.options import Options
 from solver.planning.plan import plan
 from solver.planning.progress import PlanProgress
+from solver.planning.prove import ProofOptions, proven
 from solver.units import slack
 from tests import oracles
 from tests.benchmarks.proven import GROUPS, layer_chain
@@ -163,6 +168,34 @@ def test_channels_are_proven_one_by_one():
     assert found.lower_bound_us <= longer.lower_bound_us * (1 + 1e-9)
     assert longer.iteration_time_us <= found.iteration_time_us
     assert longer.status == "optimal"
+
+
+def test_a_channel_below_the_bound_of_another_one_does_not_lower_it():
+    """Both plans are bad ones: of the longer channel, then of one that gets below its bound."""
+    cost = cost_of(Cluster(4, 10, 100))
+    ops = [Op("b", COMPUTE, 100.0)]
+    for channel, size in (("network", 4_000_000), ("other", 1_000_000)):
+        for i in range(3):
+            name = f"{channel}{i}"
+            ops.append(Op(name, ALL_REDUCE, None, size, ("b",), channel=channel))
+            ops.append(Op(f"f{name}", COMPUTE, 50.0 * i, None, (name,)))
+    chain = chain_of(build("two", ops))
+    launches = tuple(
+        Launch((i,), part)
+        for i, size in enumerate(chain.bytes.tolist())
+        for part in [10_000 if size == 1_000_000 else 400_000]
+        for _ in range(size // part)
+    )
+    heard: list[float] = []
+    options = ProofOptions(
+        1.0, 1.0, lambda *_: None, lambda bound: heard.append(bound.value), lambda: False
+    )
+    bound = LowerBound(0.0, COMPUTE_BOUND)
+    better, proof = proven(chain, (cost, cost), launches, bound, options)
+    time = layered.value(better, chain, (cost, cost))
+    assert heard == sorted(heard)
+    assert proof.value == pytest.approx(time)
+    assert time < layered.value(launches, chain, (cost, cost))
 
 
 def test_the_same_looks_prove_the_same():

@@ -9,9 +9,12 @@ taken apart, until the least bound is that of a whole plan, or none is below the
 from collections.abc import Callable
 from heapq import heappop, heappush
 from math import inf
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from solver.fusion.chain.two_sided.labels import Beginning, Labels
+from solver.fusion.chain.two_sided.labels import Labels
+
+if TYPE_CHECKING:
+    from solver.fusion.chain.two_sided.beginning import Beginning
 
 #: What a run of the labels and a beginning cost besides, as so many looks.
 _RUN, _BEGINNING = 3_000, 2_000
@@ -49,7 +52,7 @@ def branched(labels: Labels, to_beat: float, branching: Branching) -> Branched:
 
     Notes
     -----
-    The bound ascends with the looks. A million take some 5 ms.
+    The bound ascends with the looks. A million take some 10 ms.
     """
     first = labels.first()
     queue: list[tuple[float, int, int, Beginning]] = [(0.0, first.left, 0, first)]

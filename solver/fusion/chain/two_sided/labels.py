@@ -36,10 +36,10 @@ figure: none of their plans is lost, and the best of what is left is a bound (MO
 from array import array
 from collections.abc import Sequence
 from math import inf
-from typing import NamedTuple
 
 import numpy as np
 
+from solver.fusion.chain.two_sided.beginning import Beginning
 from solver.fusion.chain.two_sided.side import ChainSide
 
 #: Where a tensor may go: with the core, with the last top of a side, or as a top itself; on both
@@ -52,20 +52,6 @@ _FIELDS, _FLOORS, _BOUND = 8, 3, 7
 #: How far figures of labels that become one may be apart at first, as a share of the longest time;
 #: by how much that grows until the labels are few enough, and falls at the next tensor.
 _NEAR, _MORE, _LESS = 1e-6, 1.7, 0.25
-
-
-class Beginning(NamedTuple):
-    """A label: how many tensors are left, its figures but the bound, launches, whether in parts.
-
-    Then where the tensors went that are not left, in their order, and what it may come to [us].
-    """
-
-    left: int
-    figures: tuple[float, ...]
-    launches: int
-    torn: int
-    choices: tuple[str, ...] = ()
-    bound: float = 0.0
 
 
 class Labels:
