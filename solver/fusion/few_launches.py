@@ -17,7 +17,7 @@ from solver.errors import Fault
 from solver.fusion import layered
 from solver.fusion.chain.fewest import has_equal_tails
 from solver.fusion.general.annealing.thin import LaunchThinner
-from solver.fusion.general.flat import behind, capacities, plan_of, problem_of
+from solver.fusion.general.flat import apart_problem_of, behind, capacities, plan_of, problem_of
 from solver.fusion.general.flat import launches_of as launches_in
 from solver.fusion.general.join import without_needless_launches
 from solver.fusion.general.judge import ChannelLaunches, GraphJudge, flat
@@ -105,13 +105,13 @@ def _thinned(
     count = _count(lists)
     if count == len(judge.lane_costs):  # one in each lane
         return lists
-    problem = problem_of(judge)
+    problem = (apart_problem_of if judge.chain.is_layered else problem_of)(judge)
     capacity = capacities(judge, [lists])
     after = behind(judge)
     urgency = [after[node] for node in judge.node]
     thinner = LaunchThinner(problem, urgency, [[] for _ in judge.lane_costs], capacity, seed)
     thinner.begin(plan_of(problem, capacity, lists))
-    moves = effort * min(_MOVES, _MOVES_EACH * count, _STEPS // (problem.nodes + count))
+    moves = effort * min(_MOVES, _MOVES_EACH * count, _STEPS // (len(judge.durations) + count))
     for k in range(_TEMPERATURES):
         now = moves * (k + 1) // _TEMPERATURES - moves * k // _TEMPERATURES
         thinner.run(now, _HOT * (_COLD / _HOT) ** (k / _TEMPERATURES), limit)

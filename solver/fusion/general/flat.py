@@ -33,6 +33,35 @@ def problem_of(judge: GraphJudge) -> AnnealingProblem:
     )
 
 
+def apart_problem_of(judge: GraphJudge) -> AnnealingProblem:
+    """Put the collectives of a layered chain in flat arrays, and one op for all compute.
+
+    What comes before and behind a collective takes the same in all plans (PACE Theorem 1).
+    """
+    chain = judge.chain
+    tensors, channels = len(chain), len(chain.channels)
+    none: list[list[int]] = [[]] * (tensors + 1)
+    tails = [*chain.tail.tolist(), 0.0]
+    return AnnealingProblem(
+        Shape(
+            [0.0] * tensors + [chain.compute_time],
+            none,
+            none,
+            tails,
+            range(tensors),
+            judge.channel,
+            chain.lane,
+            judge.bytes,
+            [chain.element_bytes(i) for i in range(tensors)],
+            judge.lane_costs,
+            head=[*chain.release.tolist(), 0.0],
+            after=tails,
+            free=[0.0] * channels,
+            rest=[0.0] * channels,
+        )
+    )
+
+
 def behind(judge: GraphJudge) -> list[float]:
     """Least time from each op's end to the end of the iteration [us]."""
     weights = list(judge.durations)

@@ -45,14 +45,14 @@ cdef class Labels:
     cdef bint keep_near(self, int[::1] order) noexcept
 
     @cython.locals(
-        made="double[::1]", kept="double[::1]", a=double, near=double, launches=int, torn=int,
+        made="double[::1]", kept="double[::1]", counts="int[::1]", a=double, near=double, launches=int, torn=int,
         at=int, e=double, f=double, both=double, early=double, late=double, best=int, least=double,
-        other=int, fewer=int, spare=double, o=int, far=double, fall=double, floors=double, held=double)
+        other=int, fewer=int, spare=double, o=int, fall=double, floors=double, held=double)
     cdef int nearest(self, int label) noexcept
 
     @cython.locals(
         made="double[::1]", kept="double[::1]", at=int, o=int, spare=double, field=int,
-        stop=int, excess=double, fall=double)
+        stop=int, figure=double, excess=double, fall=double)
     cdef void lower(self, int other, int label) noexcept
 
     @cython.locals(launches=double)

@@ -312,23 +312,26 @@ class Labels:
 
         It has no more launches, and may do as much with a bucket in two parts.
         """
-        made, kept = self.made, self.kept
+        made, kept, counts = self.made, self.kept, self.kept_counts
         a, near = self.startup, self.near
         launches, torn = self.made_counts[2 * label], self.made_counts[2 * label + 1]
         at = _FIELDS * label
         e, f, both, early, late = made[at], made[at + 1], made[at + 2], made[at + 3], made[at + 4]
         best, least = -1, inf
         for other in range(self.alive):
-            fewer = launches - self.kept_counts[2 * other]
-            if fewer < 0 or self.kept_counts[2 * other + 1] < torn:
+            fewer = launches - counts[2 * other]
+            if fewer < 0 or counts[2 * other + 1] < torn:
                 continue
             spare = a * fewer
             o = _FIELDS * self.firsts[other]  # as it was made: so none drifts
-            far = max(made[o] - e, made[o + 1] - f, made[o + 2] - both) - spare
-            far = max(far, made[o + 3] - early, made[o + 4] - late)
-            if torn:
-                far = max(far, made[o + 5] - made[at + 5], made[o + 6] - made[at + 6])
-            if far > near:
+            # one comparison after the other, as most are far: max takes long without a compiler
+            if made[o + 3] - early > near or made[o + 4] - late > near:
+                continue
+            if made[o] - e - spare > near or made[o + 1] - f - spare > near:
+                continue
+            if made[o + 2] - both - spare > near:
+                continue
+            if torn and (made[o + 5] - made[at + 5] > near or made[o + 6] - made[at + 6] > near):
                 continue
             o = _FIELDS * other
             fall = max(0.0, kept[o] - e - spare) + max(0.0, kept[o + 1] - f - spare)
@@ -349,11 +352,13 @@ class Labels:
         made, kept = self.made, self.kept
         at, o = _FIELDS * label, _FIELDS * other
         spare = self.startup * (self.made_counts[2 * label] - self.kept_counts[2 * other])
-        for field in range(_FLOORS):
-            kept[o + field] = min(kept[o + field], made[at + field] + spare)
         stop = _BOUND if self.made_counts[2 * label + 1] else _BOUND - 2
-        for field in range(_FLOORS, stop):
-            kept[o + field] = min(kept[o + field], made[at + field])
+        for field in range(stop):
+            figure = made[at + field]
+            if field < _FLOORS:
+                figure += spare
+            if figure < kept[o + field]:  # noqa: PLR1730 - min takes twice as long without a compiler
+                kept[o + field] = figure
         # e and f together are no more than both: what is too much is taken off, down to the floors
         excess = kept[o] + kept[o + 1] - kept[o + 2]
         if excess > 0.0:

@@ -9,7 +9,7 @@ cdef class AnnealedPlan:
     cdef readonly int[::1] home, follower, first, count, parts, spare_buckets
     cdef readonly int[::1] bucket, spare_launches, row, base, capacity, length, place, last
     cdef readonly long long[::1] total, size
-    cdef readonly double[::1] time, start, end, begin, finish, release, path, lead
+    cdef readonly double[::1] time, start, end, begin, finish, release, tail, path, lead
     cdef int[::1] order
     cdef int done
     cdef readonly int spare_bucket_count, spare_launch_count, final
@@ -19,6 +19,7 @@ cdef class AnnealedPlan:
     cpdef void close_bucket(self, int b) noexcept
     @cython.locals(launch=int)
     cpdef int open_launch(self, int b, long long size) noexcept
+    @cython.locals(problem=AnnealingProblem, b=int, i=int, k=int)
     cpdef void resize(self, int launch, long long size) noexcept
     cpdef void close_launch(self, int launch) noexcept
     @cython.locals(at=int, k=int)
@@ -26,7 +27,6 @@ cdef class AnnealedPlan:
     @cython.locals(at=int, launch=int, k=int)
     cpdef int take(self, int c, int place) noexcept
 
-    @cython.locals(tensors=int)
     cpdef void copy(self, AnnealedPlan other) noexcept
 
     @cython.locals(
@@ -34,6 +34,11 @@ cdef class AnnealedPlan:
         latest=double,
     )
     cpdef double execute(self, double limit) noexcept
+
+    @cython.locals(
+        problem=AnnealingProblem, latest=double, c=int, now=double, base=int, place=int, launch=int, b=int,
+    )
+    cpdef double execute_apart(self, double limit) noexcept
 
     @cython.locals(
         problem=AnnealingProblem, k=int, i=int, b=int, c=int, end=double,
@@ -60,11 +65,3 @@ cdef class AnnealedPlan:
 
     @cython.locals(problem=AnnealingProblem, longest=double, e=int)
     cdef double _behind(self, int k) noexcept
-
-
-@cython.locals(k=int)
-cdef void _take(int[::1] own, int[::1] others, int count) noexcept
-@cython.locals(k=int)
-cdef void _take_wide(long long[::1] own, long long[::1] others, int count) noexcept
-@cython.locals(k=int)
-cdef void _take_real(double[::1] own, double[::1] others, int count) noexcept

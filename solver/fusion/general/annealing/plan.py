@@ -34,6 +34,8 @@ class AnnealedPlan:
         Of each launch [us], and its place in its channel's row.
     release, last
         Of each bucket [us], and its last launch.
+    tail
+        Of each bucket what follows it [us], where no collective waits for another.
     value
         Iteration time [us]; inf when launches wait for one another, or it is too long.
     final
@@ -71,6 +73,7 @@ class AnnealedPlan:
         self.finish = array("d", [0.0]) * launches
         self.place = array("i", [0]) * launches
         self.release = array("d", [0.0]) * tensors
+        self.tail = array("d", [0.0]) * tensors
         self.last = array("i", [NONE]) * tensors
         self.order = array("i", [0]) * (problem.nodes + launches)
         self.done = 0
@@ -129,11 +132,18 @@ class AnnealedPlan:
         return launch
 
     def resize(self, launch: int, size: int) -> None:
-        """Have a launch carry so many bytes."""
+        """Have a launch carry so many bytes of its bucket, whose tensors may be others now."""
+        problem, b = self.problem, self.bucket[launch]
+        i = self.first[b]
         self.size[launch] = size
-        self.time[launch] = self.problem.time(
-            self.problem.lane[self.first[self.bucket[launch]]], size
-        )
+        self.time[launch] = problem.time(problem.lane[i], size)
+        if problem.is_apart:
+            self.release[b] = self.tail[b] = 0.0
+            while i >= 0:
+                k = problem.node[i]
+                self.release[b] = max(self.release[b], problem.head[k])
+                self.tail[b] = max(self.tail[b], problem.after[k])
+                i = self.follower[i]
 
     def close_launch(self, launch: int) -> None:
         """Give a launch back that has no place any more."""
@@ -160,22 +170,24 @@ class AnnealedPlan:
 
     def copy(self, other: "AnnealedPlan") -> None:
         """Take another plan's buckets and launches, not its times."""
-        tensors = self.problem.tensors
-        _take(self.home, other.home, tensors)
-        _take(self.follower, other.follower, tensors)
-        _take(self.first, other.first, tensors)
-        _take(self.count, other.count, tensors)
-        _take_wide(self.total, other.total, tensors)
-        _take(self.parts, other.parts, tensors)
-        _take(self.spare_buckets, other.spare_buckets, tensors)
+        self.home[:] = other.home
+        self.follower[:] = other.follower
+        self.first[:] = other.first
+        self.count[:] = other.count
+        self.total[:] = other.total
+        self.parts[:] = other.parts
+        self.spare_buckets[:] = other.spare_buckets
         self.spare_bucket_count = other.spare_bucket_count
-        _take(self.bucket, other.bucket, self.launches)
-        _take_wide(self.size, other.size, self.launches)
-        _take_real(self.time, other.time, self.launches)
-        _take(self.row, other.row, self.launches)
-        _take(self.spare_launches, other.spare_launches, self.launches)
+        self.bucket[:] = other.bucket
+        self.size[:] = other.size
+        self.time[:] = other.time
+        self.row[:] = other.row
+        self.spare_launches[:] = other.spare_launches
         self.spare_launch_count = other.spare_launch_count
-        _take(self.length, other.length, self.problem.channels)
+        self.length[:] = other.length
+        if self.problem.is_apart:
+            self.release[:] = other.release
+            self.tail[:] = other.tail
 
     def execute(self, limit: float) -> float:  # noqa: C901, PLR0912 - calls would cost
         """Execute the plan, and return its time [us].
@@ -231,6 +243,34 @@ class AnnealedPlan:
             if self.length[c] and problem.now[c] + problem.rest_after[c] > latest:
                 latest = problem.now[c] + problem.rest_after[c]
                 self.final = problem.nodes + c
+        self.value = latest
+        return latest
+
+    def execute_apart(self, limit: float) -> float:
+        """Execute a plan of collectives that wait for none, and return its time [us].
+
+        As :meth:`execute` does where :attr:`AnnealingProblem.is_apart`, without times of nodes:
+        O(launches).
+        """
+        problem = self.problem
+        latest = problem.alone
+        self.value = inf
+        for c in range(problem.channels):
+            now = problem.free[c]
+            base = self.base[c]
+            for place in range(self.length[c]):
+                launch = self.row[base + place]
+                b = self.bucket[launch]
+                now = max(now, self.release[b])
+                self.begin[launch] = now
+                now += self.time[launch]
+                self.finish[launch] = now
+                self.place[launch] = place
+                self.last[b] = launch
+                latest = max(latest, now + self.tail[b])
+                if latest > limit:
+                    return inf
+            latest = max(latest, now + problem.rest_after[c])
         self.value = latest
         return latest
 
@@ -357,21 +397,3 @@ class AnnealedPlan:
         for e in range(problem.succ_from[k], problem.succ_from[k + 1]):
             longest = max(longest, self.path[problem.succ[e]])
         return longest
-
-
-def _take(own: "array[int]", others: "array[int]", count: int) -> None:
-    """Take the first numbers of others; an array at a time, as processors like it."""
-    for k in range(count):
-        own[k] = others[k]
-
-
-def _take_wide(own: "array[int]", others: "array[int]", count: int) -> None:
-    """Take the first bytes of others."""
-    for k in range(count):
-        own[k] = others[k]
-
-
-def _take_real(own: "array[float]", others: "array[float]", count: int) -> None:
-    """Take the first times of others."""
-    for k in range(count):
-        own[k] = others[k]

@@ -2,6 +2,8 @@ cimport cython
 
 cdef class AnnealingProblem:
     cdef readonly int nodes, tensors, channels
+    cdef readonly bint is_apart
+    cdef readonly double alone
     cdef double[::1] duration, behind, head, after, free, rest_after, startup, per_byte
     cdef int[::1] waiting, succ_from, succ, pred_from, pred
     cdef int[::1] node, channel, lane, tensor, roots, is_line

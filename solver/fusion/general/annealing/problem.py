@@ -55,7 +55,15 @@ class Shape(NamedTuple):
 
 
 class AnnealingProblem:
-    """What all plans of a graph share, in flat arrays."""
+    """What all plans of a graph share, in flat arrays.
+
+    Attributes
+    ----------
+    is_apart
+        Whether no node waits for another one: heads and what follows say all.
+    alone
+        What the nodes that are no collectives take then, at least [us].
+    """
 
     def __init__(self, shape: Shape) -> None:
         self.nodes = len(shape.durations)
@@ -79,6 +87,11 @@ class AnnealingProblem:
         for i, k in enumerate(shape.node):
             self.tensor[k] = i
         self.roots = array("i", [k for k in range(self.nodes) if not self.waiting[k]])
+        self.is_apart = not any(shape.succs)
+        compute = [k for k in range(self.nodes) if self.tensor[k] < 0]
+        self.alone = max(
+            (self.head[k] + self.duration[k] + self.after[k] for k in compute), default=0.0
+        )
         self.costs = list(shape.costs)
         lines = [cost if isinstance(cost, Affine) else Affine(0.0, 0.0) for cost in shape.costs]
         self.is_line = array("i", [isinstance(cost, Affine) for cost in shape.costs])

@@ -11,6 +11,7 @@ cdef class LaunchThinner(Cuts):
     cdef readonly int best_count, count
 
     cpdef void begin(self, AnnealedPlan plan) noexcept
+    cdef double _execute(self, AnnealedPlan plan, double limit) noexcept
     @cython.locals(count=int, c=int)
     cdef int launches_of(self, AnnealedPlan plan) noexcept
     @cython.locals(found=int, _="long long", count=int, value=double)
