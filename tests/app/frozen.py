@@ -6,10 +6,10 @@ works on jobs.
 
 import asyncio
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from threading import Thread
+from threading import Event, Thread
 from typing import Any
 
 import pytest
@@ -21,6 +21,9 @@ from app.http.protocol import Protocol
 from app.operations.settings import Settings
 from app.service import create_app
 from tests.waiting import until
+
+#: Whether the server still serves is looked at so often [s].
+_LOOK_S = 0.02
 
 
 class _Loop(asyncio.SelectorEventLoop):
@@ -46,17 +49,30 @@ class Frozen:
     """A server that listens, and its clock."""
 
     def __init__(
-        self, loop: _Loop, server: uvicorn.Server, address: tuple[str, int], asked: Addresses
+        self,
+        loop: _Loop,
+        server: uvicorn.Server,
+        serves: Callable[[], bool],
+        address: tuple[str, int],
+        asked: Addresses,
     ) -> None:
-        self._loop, self._server, self.address, self.addresses = loop, server, address, asked
+        self._loop, self._server, self._serves = loop, server, serves
+        self.address, self.addresses = address, asked
 
     def move(self, seconds: float) -> None:
-        """Move the clock on."""
+        """Move the clock on, and wait until the server has done what is due by then."""
+        is_done = Event()
+
+        def due() -> None:  # timers run in this turn of the loop, after what is ready
+            self._loop.call_soon(is_done.set)
 
         def forward() -> None:
             self._loop.at_s += seconds
+            self._loop.call_soon(due)
 
         self._loop.call_soon_threadsafe(forward)
+        while self._serves() and not is_done.wait(_LOOK_S):
+            pass  # a server that ends does nothing any more
 
     def connected(self) -> socket.socket:
         return socket.create_connection(self.address)
@@ -106,7 +122,7 @@ def frozen(data_dir: Path, patch: pytest.MonkeyPatch, **settings: Any) -> Iterat
     with socket.create_server(("127.0.0.1", 0)) as listener:
         thread = Thread(target=lambda: loop.run_until_complete(server.serve([listener])))
         thread.start()
-        found = Frozen(loop, server, listener.getsockname(), app.state.addresses)
+        found = Frozen(loop, server, thread.is_alive, listener.getsockname(), app.state.addresses)
         try:
             yield found
         finally:
