@@ -17,7 +17,7 @@ from solver.evidence.doubts import (
     under_doubts,
 )
 from solver.evidence.evidence import Evidence
-from solver.evidence.gain import NOTHING, Gain, gain_over
+from solver.evidence.gain import LEAST_GAIN, NOTHING, Gain, gain_over
 from solver.evidence.headline import ComparedPlan, Headline, headline_of
 from solver.evidence.what_you_run import what_you_run
 from solver.graph import Graph, has_barrier
@@ -159,10 +159,11 @@ def _headroom_high(
     """Return the most that any schedule saves over what you run, if that is next to nothing.
 
     The costs are those stated, and those of each doubt; None where under one of them more than
-    :data:`NOTHING` may be saved. The bound is that of launches which slow nothing down.
+    :data:`NOTHING` may be saved, and where ours saves enough, as no verdict on that asks for it.
+    The bound is that of launches which slow nothing down.
     """
-    most = saved(time, ours.lower_bound_us)
-    if most is None or most > NOTHING:
+    gain, most = saved(time, ours.time_us), saved(time, ours.lower_bound_us)
+    if gain is None or most is None or gain >= LEAST_GAIN or most > NOTHING:
         return None
     for doubt in DOUBTS:
         other = doubted_network(network, doubt)
