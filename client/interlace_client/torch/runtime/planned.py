@@ -202,7 +202,7 @@ class PlannedDDP(SentModule):
             self._arrivals.check_pass()
         if self._buffers_of:
             self._buffers_of.finish()
-        self._arrivals.await_parameters(self._unseen)
+        self._arrivals.await_parameters(self._arrivals.guards.unseen)
         return self._passes.watched(self.module(*inputs, **kwargs))
 
     def hold_phase(self, offset_us: float, period_us: float) -> None:

@@ -40,6 +40,7 @@ CHECKS: dict[str, Callable[[Site], None]] = {
         gradients.clipping_by_global_norm,
         gradients.gradients_read_in_other_ways,
         gradients.gradients_taken_away,
+        gradients.gradients_zeroed_and_read,
         gradients.gradients_written_by_hand,
         gradients.gradient_scaler,
         gradients.autocast,
