@@ -67,6 +67,7 @@ CHECKS: dict[str, Callable[[Site], None]] = {
         states.evaluation_and_averages,
         states.another_plan,
         states.a_group_of_its_own,
+        states.groups_of_some_ranks,
         states.taken_off,
     )
 }
