@@ -54,6 +54,7 @@ CHECKS: dict[str, Callable[[Site], None]] = {
         touching.options,
         touching.parameters_written,
         touching.steps_left_out,
+        touching.kept_and_drained,
         parameters.compiled_parts,
         parameters.scripted_parts,
         parameters.checkpoints,
