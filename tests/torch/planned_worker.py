@@ -13,7 +13,7 @@ import torch
 import torch.distributed as dist
 from torch import nn
 from torch.distributed.algorithms import Join
-from torch.distributed.algorithms.ddp_comm_hooks import default_hooks
+from torch.distributed.algorithms.ddp_comm_hooks import default_hooks, powerSGD_hook
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import fully_shard
 from torch.nn.parallel import DistributedDataParallel
@@ -261,6 +261,12 @@ def wrappers(folder: Path, rank: int) -> None:
     refused(TypeError, r"Compile the model before it is wrapped", planned.compile)
     other = lambda: planned.register_comm_hook(None, print)
     refused(NotImplementedError, "print would send other bytes than planned", other)
+    for hook in (powerSGD_hook.powerSGD_hook, powerSGD_hook.batched_powerSGD_hook):
+        state = powerSGD_hook.PowerSGDState(None)
+        compressed = lambda hook=hook, state=state: planned.register_comm_hook(state, hook)
+        refused(
+            NotImplementedError, "powerSGD_hook would send other bytes than planned", compressed
+        )
 
 
 def sharded_parameters(folder: Path, rank: int) -> None:

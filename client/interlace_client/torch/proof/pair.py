@@ -140,7 +140,7 @@ class TrainedPair:
 
     def compare(self) -> None:
         """Compare parameters, gradients, buffers and the optimizers' states bit for bit."""
-        same(self.ours, self.theirs)
+        same(self.ours, self.theirs, self.ours.process_group)
         self.ours.drain()
         for (name, mine), other in zip(self.ours.named_parameters(), self.theirs.parameters()):
             assert (mine.grad is None) == (other.grad is None), f"gradient of {name}"
@@ -156,8 +156,8 @@ class TrainedPair:
                 assert value is theirs is None or torch.equal(value, theirs), f"{what} of {key}"
 
 
-def same(mine: nn.Module, other: nn.Module) -> None:
-    """Compare state dicts bit for bit, and with those of rank 0."""
+def same(mine: nn.Module, other: nn.Module, group: Any = None) -> None:
+    """Compare state dicts bit for bit, and with those of the first rank of a group; None is all."""
     ours, theirs = mine.state_dict(), other.state_dict()
     assert len(ours) == len(theirs)
     for (name, value), (other_name, expected) in zip(ours.items(), theirs.items()):
@@ -165,8 +165,9 @@ def same(mine: nn.Module, other: nn.Module) -> None:
         assert torch.equal(value, expected), f"{name} differs"
     for name, value in mine.named_parameters():
         first = value.detach().clone()
-        dist.broadcast(first, src=0)
-        assert torch.equal(first, value), f"{name} is another one on rank 0"
+        source = dist.get_process_group_ranks(group or dist.group.WORLD)[0]
+        dist.broadcast(first, src=source, group=group)
+        assert torch.equal(first, value), f"{name} is another one on rank {source}"
 
 
 def is_pending(model: Any) -> bool:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import torch
 from torch import nn
 
 from interlace_client.torch.plans import some
+from interlace_client.torch.runtime.guards import Guards
 from interlace_client.torch.runtime.pending import class_in_waiting
 from interlace_client.torch.runtime.reduction import Reduction
 from interlace_client.torch.runtime.streams import flags_on, read_flags
@@ -27,7 +28,9 @@ class Arrivals:
     Attributes
     ----------
     waiting
-        By the id of a parameter whose update is on its way: its bucket.
+        Ids of the parameters whose updates are on their way.
+    guards
+        Have parameters arrive that are read through their modules.
     is_read
         Called when a gradient is read while it is on its way.
     lent
@@ -43,15 +46,19 @@ class Arrivals:
     reduction: Reduction
 
     def __init__(self, parameters: Iterable[nn.Parameter]) -> None:
-        self.waiting: dict[int, int] = {}
+        self.waiting: set[int] = set()
         self.used: set[int] = set()
         self.is_static = self.is_counting = False
         self.lent: list[tuple[nn.Parameter, torch.Tensor]] = []
+        self.guards = Guards(self.waiting, self.await_parameters)
         self._parameters = list(parameters)
         self.is_read: Callable[[], None] = lambda: None
         self._gradient = class_in_waiting(torch.Tensor, self._await_gradient)
         plain = {type(p) for p in self._parameters}
-        self._plain = {class_in_waiting(each, self._await_parameter): each for each in plain}
+        self._cleared: set[int] = set()
+        self._plain = {
+            class_in_waiting(each, self._await_parameter, self._cleared): each for each in plain
+        }
         self._in_waiting = {each: cls for cls, each in self._plain.items()}
         # gradients of parameters without one in this pass, by id: what stays when no rank has one
         self._before: dict[int, torch.Tensor | None] = {}
@@ -66,7 +73,9 @@ class Arrivals:
         self.reduction = reduction
         self._is_there = [True] * len(reduction.members)
         self._updates: list[list[tuple[Pieces, Options]]] = [[] for _ in reduction.members]
-        self._versions: list[list[tuple[nn.Parameter, int]]] = [[] for _ in reduction.members]
+        self._versions: list[list[tuple[Sequence[nn.Parameter], list[int]]]] = [
+            [] for _ in reduction.members
+        ]
 
     @property
     def is_begun(self) -> bool:
@@ -81,11 +90,12 @@ class Arrivals:
         """Pack a bucket whose gradients are ready, and launch what can go."""
         reduction = self.reduction
         reduction.pack(bucket)
-        for p, view in zip(reduction.members[bucket], reduction.flats[bucket].views):
-            if id(p) not in self.used:
-                self._before[id(p)] = p.grad
+        members, waiting = reduction.members[bucket], self._gradient
+        if not self.used.issuperset(reduction.keys[bucket]):
+            self._before |= {id(p): p.grad for p in members if id(p) not in self.used}
+        for p, view in zip(members, reduction.flats[bucket].views):
             p.grad = view
-            view.__class__ = self._gradient
+            view.__class__ = waiting
         reduction.launch()
 
     def end_unused(self) -> None:
@@ -104,28 +114,37 @@ class Arrivals:
                 pieces.step(bucket, options)
             elif members:
                 self._updates[bucket].append((pieces, options))
-                new = [p for p in members if id(p) not in self.waiting]
-                self._versions[bucket] += [(p, p._version) for p in new]
-                for p in new:
-                    self.waiting[id(p)] = bucket
-                    p.__class__ = self._in_waiting.get(type(p), type(p))
+                new = members
+                if not self.waiting.isdisjoint(map(id, members)):  # of another optimizer
+                    new = [p for p in members if id(p) not in self.waiting]
+                self._versions[bucket].append((new, [p._version for p in new]))
+                self.waiting.update(map(id, new))
+                _turn(new, self._in_waiting)
+        if self.waiting:
+            self.guards.close()
+
+    def clear_gradients(self, parameters: Iterable[nn.Parameter]) -> None:
+        """Set gradients to None; those of updates that are on their way are so after these."""
+        for p in parameters:
+            if id(p) in self.waiting:
+                self._cleared.add(id(p))
+            else:
+                p.grad = None
 
     def has_other_gradients(self, pieces: Pieces) -> bool:
         """Tell whether someone has put other gradients in the place of those on their way."""
-        views = self.reduction.views
+        reduction = self.reduction
         return any(
-            p.grad is not views[id(p)]
-            for members in self.reduction.members
-            for p in members
-            if id(p) in pieces.members
+            p.grad is not view and id(p) in pieces.members
+            for members, flat in zip(reduction.members, reduction.flats)
+            for p, view in zip(members, flat.views)
         )
 
     def await_parameters(self, parameters: Iterable[nn.Parameter | None]) -> None:
         """Have the updates of parameters arrive."""
         for parameter in parameters:
-            bucket = self.waiting.get(id(parameter))
-            if bucket is not None:
-                self.settle(bucket)
+            if id(parameter) in self.waiting:
+                self.settle(self.reduction.homes[id(parameter)])
 
     def drain(self) -> None:
         """Have everything arrive, end the pass, and leave gradients as they are to be.
@@ -166,11 +185,13 @@ class Arrivals:
         if self.is_begun or self.is_counting:
             for p in self._parameters:
                 p.grad = None
-        for view in self.reduction.views.values():
-            view.__class__ = torch.Tensor
-        for p in self._parameters:
-            p.__class__ = self._plain.get(type(p), type(p))
+        for flat in self.reduction.flats:
+            for view in flat.views:
+                view.__class__ = torch.Tensor
+        _turn(self._parameters, self._plain)
         self.waiting.clear()
+        self._cleared.clear()
+        self.guards.open(frozenset())
         self.lent.clear()
 
     def _arrive(self) -> None:
@@ -214,19 +235,22 @@ class Arrivals:
         self._check_written(bucket)
         self._is_there[bucket] = True
         members, views = reduction.members[bucket], reduction.flats[bucket].views
-        used = self._used_of(members)
-        for p, view, is_used in zip(members, views, used):
+        for view in views:
             view.__class__ = torch.Tensor
-            if self.waiting.pop(id(p), None) is not None:
-                p.__class__ = self._plain.get(type(p), type(p))
-            if not is_used:
-                self._keep(p, view)
         updates, self._updates[bucket] = self._updates[bucket], []
-        self._versions[bucket].clear()
         if updates:
-            kept = [self._before.get(id(p)) is not None for p in members]
-            gradients = [v if u or k else None for v, u, k in zip(views, used, kept)]
+            self._versions[bucket].clear()
+            _turn(members, self._plain)
+            self.waiting -= reduction.keys[bucket]
+            self.guards.open(reduction.keys[bucket])
+        gradients = self._gradients_of(bucket)
+        if updates:
             _update(bucket, updates, members, gradients)
+            if self._cleared:
+                for p in members:
+                    if id(p) in self._cleared:
+                        p.grad = None
+                self._cleared -= reduction.keys[bucket]
         for each in reduction.streams:
             each.after_arrival()
 
@@ -239,7 +263,12 @@ class Arrivals:
             When someone has, who would not have written into what the update makes of them.
         """
         with torch._C.DisableTorchFunctionSubclass():
-            written = [p for p, version in self._versions[bucket] if p._version != version]
+            written = [
+                p
+                for members, versions in self._versions[bucket]
+                for p, version in zip(members, versions)
+                if p._version != version
+            ]
         if written:
             raise RuntimeError(
                 f"{some(self.reduction.names(written))}: written while an update was on its way, "
@@ -247,14 +276,21 @@ class Arrivals:
                 "state dict). Call drain() before."
             )
 
-    def _used_of(self, members: Sequence[nn.Parameter]) -> list[bool]:
-        """Tell of each parameter whether a rank has used it."""
-        if self._used_by_any is None or all(id(p) in self.used for p in members):
-            return [True] * len(members)  # nothing to ask the other ranks, who may be late
+    def _gradients_of(self, bucket: int) -> Sequence[torch.Tensor | None]:
+        """Return a bucket's averages; what no rank used has the gradient of before, if any."""
+        views, keys = self.reduction.flats[bucket].views, self.reduction.keys[bucket]
+        if self._used_by_any is None or self.used.issuperset(keys):
+            return views  # nothing to ask the other ranks, who may be late
         if self._are_used is None:
             used = read_flags(*self._used_by_any)
             self._are_used = {id(p) for p, is_used in zip(self._parameters, used) if is_used}
-        return [id(p) in self._are_used for p in members]
+        gradients: list[torch.Tensor | None] = list(views)
+        for k, (p, view) in enumerate(zip(self.reduction.members[bucket], views)):
+            if id(p) not in self._are_used:
+                self._keep(p, view)
+                if self._before.get(id(p)) is None:
+                    gradients[k] = None
+        return gradients
 
     def _await_gradient(self, _: torch.Tensor) -> None:
         self.is_read()
@@ -272,10 +308,20 @@ def _update(
 ) -> None:
     """Step a bucket's parameters by its averages, whatever the user's loop is doing."""
     before = [p.grad for p in members]
-    for p, gradient in zip(members, gradients):
-        p.grad = gradient
+    others = [
+        (p, theirs, own) for p, theirs, own in zip(members, before, gradients) if theirs is not own
+    ]
+    for p, _, own in others:
+        p.grad = own
     with torch.inference_mode(mode=False), torch.autocast(members[0].device.type, enabled=False):
         for pieces, options in updates:
             pieces.step(bucket, options)
-    for p, gradient in zip(members, before):
-        p.grad = gradient
+    for p, theirs, _ in others:
+        p.grad = theirs
+
+
+def _turn(tensors: Iterable[Any], classes: Mapping[type, type]) -> None:
+    """Give tensors the classes that those of theirs become; the others keep theirs."""
+    for tensor in tensors:
+        if (plain := type(tensor)) in classes:
+            tensor.__class__ = classes[plain]

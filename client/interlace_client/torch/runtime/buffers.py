@@ -57,19 +57,18 @@ class FlatBucket:
             for flat in self._flats
         ]
 
-    def replace_views(self) -> bool:
+    def replace_views(self) -> None:
         """Make views anew where theirs is other memory since, as of ``p.grad.data = ...``.
 
-        Returns
-        -------
-        bool
-            Whether there were some. What they hold stays theirs.
+        What they hold stays theirs.
         """
-        moved = [k for k, view in enumerate(self.views) if view.data_ptr() != self._places[k]]
-        for k in moved:
-            flat, offset = self._homes[k]
-            self.views[k] = _view(self._flats[flat], offset, self._parameters[k])
-        return bool(moved)
+        places = [view.data_ptr() for view in self.views]
+        if places == self._places:
+            return
+        for k, (place, before) in enumerate(zip(places, self._places)):
+            if place != before:
+                flat, offset = self._homes[k]
+                self.views[k] = _view(self._flats[flat], offset, self._parameters[k])
 
     def divide(self, ranks: int) -> None:
         """Divide what is sent by the number of ranks.

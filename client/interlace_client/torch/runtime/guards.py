@@ -1,7 +1,8 @@
 """Waiting where a parameter is read through its module.
 
 ``module.weight`` reads ``module._parameters``. A dict in its place has the parameter that is read
-arrive first: at the first use, whichever module makes it (``MultiheadAttention`` uses
+arrive first, while one of its parameters is on its way; then it reads as fast as any dict. So each
+arrives at the first use, whichever module makes it (``MultiheadAttention`` uses
 ``out_proj``'s), and also where what follows is not PyTorch's Python, as in an extension. Modules
 that are compiled or scripted read their parameters unseen: these arrive before the forward pass.
 (What is read in neither way, from a list say, is waited for by its class, see
@@ -10,7 +11,7 @@ that are compiled or scripted read their parameters unseen: these arrive before 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from functools import partial
 from typing import Any
 
@@ -21,29 +22,36 @@ from torch import nn
 Await = Callable[[Iterable["nn.Parameter | None"]], None]
 
 
-class GuardedParameters(dict):  # type: ignore[type-arg]
-    """A module's parameters by name: what is read arrives first. Copies are plain dicts.
+class OpenParameters(dict):  # type: ignore[type-arg]
+    """A module's parameters by name, none of which is on its way. Copies are plain dicts.
 
     Parameters
     ----------
     parameters
         By name.
-    waiting
-        By the ids of parameters that are on their way; empty when none is.
     wait
-        Has them arrive.
+        Has parameters arrive.
     """
 
-    def __init__(self, parameters: dict[str, Any], waiting: dict[int, int], wait: Await) -> None:
+    def __init__(self, parameters: dict[str, Any], wait: Await) -> None:
         super().__init__(parameters)
-        self._waiting = waiting
         self._wait = wait
+
+    def __reduce__(self) -> Any:
+        """Copy and pickle as a plain dict with all updates."""
+        return dict, (dict(self.items()),)
+
+
+class GuardedParameters(OpenParameters):
+    """The same while some are on their way: what is read arrives first.
+
+    A wait may make this an :class:`OpenParameters`, so that methods do not ask ``super()``.
+    """
 
     def __getitem__(self, name: str) -> Any:
         """Return a parameter with its update."""
         parameter = dict.__getitem__(self, name)
-        if self._waiting:
-            self._wait((parameter,))
+        self._wait((parameter,))
         return parameter
 
     def get(self, name: str, default: Any = None) -> Any:
@@ -52,22 +60,18 @@ class GuardedParameters(dict):  # type: ignore[type-arg]
 
     def pop(self, name: str, *default: Any) -> Any:
         """Take a parameter with its update out."""
-        self._wait((super().get(name),))
-        return super().pop(name, *default)
+        self._wait((dict.get(self, name),))
+        return dict.pop(self, name, *default)
 
     def values(self) -> Any:
         """Return all parameters with their updates."""
-        self._wait(super().values())
-        return super().values()
+        self._wait(dict.values(self))
+        return dict.values(self)
 
     def items(self) -> Any:
         """Return all names and parameters with their updates."""
-        self._wait(super().values())
-        return super().items()
-
-    def __reduce__(self) -> Any:
-        """Copy and pickle as a plain dict with all updates."""
-        return dict, (dict(self.items()),)
+        self._wait(dict.values(self))
+        return dict.items(self)
 
 
 class _BeforeForward:
@@ -88,44 +92,76 @@ def _nothing_to_await() -> _BeforeForward:
     return _BeforeForward([], lambda _: None)
 
 
-def guard(
-    model: nn.Module, waiting: dict[int, int], wait: Await
-) -> tuple[list[Callable[[], None]], list[nn.Parameter]]:
-    """Have every read of a model's parameters through their modules wait for their updates.
+class Guards:
+    """Has every read of a model's parameters through their modules wait for their updates.
 
     Parameters
     ----------
-    model
-        The model.
     waiting
-        Filled by ids of parameters on their way.
+        Ids of parameters on their way.
     wait
         Has parameters arrive.
 
-    Returns
-    -------
-    removals
-        What takes the guards off again.
+    Attributes
+    ----------
     unseen
         Parameters that no guard sees: whoever calls the model has them arrive before.
     """
-    removals: list[Callable[[], None]] = []
-    unseen: list[nn.Parameter] = []
-    opaque = list(_opaque(model, None))
-    inside = {id(inner) for module, _ in opaque for inner in module.modules()}
-    for module in model.modules():
-        if id(module) not in inside and module._parameters:
-            module._parameters = GuardedParameters(module._parameters, waiting, wait)
-            removals.append(partial(_unguard, module))
-    for module, parent in opaque:
-        # the hooks of some are compiled with them, or cannot be: then the parent has them
-        caller = parent if _has_closed_hooks(module) else module
-        if caller is None:
-            unseen += module.parameters()
-        else:
-            hook = _BeforeForward(list(module.parameters()), wait)
-            removals.append(caller.register_forward_pre_hook(hook).remove)
-    return removals, unseen
+
+    def __init__(self, waiting: Collection[int], wait: Await) -> None:
+        self._waiting, self._wait = waiting, wait
+        self.unseen: list[nn.Parameter] = []
+        self._removals: list[Callable[[], None]] = []
+        self._held: list[OpenParameters] = []
+        self._of: dict[frozenset[int], tuple[list[OpenParameters], list[OpenParameters]]] = {}
+
+    def put(self, model: nn.Module) -> None:
+        """Put guards on a model that has none."""
+        opaque = list(_opaque(model, None))
+        inside = {id(inner) for module, _ in opaque for inner in module.modules()}
+        for module in model.modules():
+            if id(module) not in inside and module._parameters:
+                module._parameters = OpenParameters(module._parameters, self._wait)
+                self._held.append(module._parameters)
+                self._removals.append(partial(_unguard, module))
+        for module, parent in opaque:
+            # the hooks of some are compiled with them, or cannot be: then the parent has them
+            caller = parent if _has_closed_hooks(module) else module
+            if caller is None:
+                self.unseen += module.parameters()
+            else:
+                hook = _BeforeForward(list(module.parameters()), self._wait)
+                self._removals.append(caller.register_forward_pre_hook(hook).remove)
+
+    def remove(self) -> None:
+        """Take the guards off again."""
+        for remove in self._removals:
+            remove()
+        for each in (self._removals, self._held, self._of, self.unseen):
+            each.clear()
+
+    def close(self) -> None:
+        """Hear that parameters are on their way."""
+        for each in self._held:
+            each.__class__ = GuardedParameters
+
+    def open(self, arrived: frozenset[int]) -> None:
+        """Hear that parameters, by their ids, have arrived."""
+        if not self._waiting:
+            for each in self._held:
+                each.__class__ = OpenParameters
+            return
+        if arrived not in self._of:
+            ids = [(each, {id(p) for p in dict.values(each)}) for each in self._held]
+            inside = [each for each, own in ids if own <= arrived]
+            across = [each for each, own in ids if own & arrived and not own <= arrived]
+            self._of[arrived] = inside, across
+        inside, across = self._of[arrived]
+        for each in inside:
+            each.__class__ = OpenParameters
+        for each in across:
+            if not any(id(p) in self._waiting for p in dict.values(each)):
+                each.__class__ = OpenParameters
 
 
 def before_forward(module: nn.Module, do: Callable[[], None]) -> list[Callable[[], None]]:
@@ -140,7 +176,7 @@ def before_forward(module: nn.Module, do: Callable[[], None]) -> list[Callable[[
 
 def is_guarded(model: nn.Module) -> bool:
     """Tell whether a part of a model has guards."""
-    return any(isinstance(module._parameters, GuardedParameters) for module in model.modules())
+    return any(isinstance(module._parameters, OpenParameters) for module in model.modules())
 
 
 def _unguard(module: nn.Module) -> None:

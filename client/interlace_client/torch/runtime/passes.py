@@ -77,25 +77,35 @@ class BackwardPasses:
 
     def _before_gradient(self, _: torch.Tensor) -> None:
         """Have the previous pass end before a gradient is added to what it may have left."""
-        if self._arrivals.reduction.is_launched or self._arrivals.lent:
-            self._arrivals.drain()
+        arrivals = self._arrivals
+        if arrivals.reduction.is_launched or arrivals.lent:
+            arrivals.drain()
 
     def _after_gradient(self, parameter: nn.Parameter) -> None:
         """Send a gradient that is ready."""
-        arrivals = self._arrivals
-        if self.is_syncing and torch.is_grad_enabled() and _has_graph(parameter):
-            raise RuntimeError(_HAS_GRAPH)
-        arrivals.used.add(id(parameter))
+        key, counts = id(parameter), self._counts
         if not self.is_syncing:
+            self._arrivals.used.add(key)
             return
-        counts = self._counts
-        if counts and not counts.is_known:
-            arrivals.is_counting = True
-            counts.is_last(id(parameter))
+        if torch.is_grad_enabled() and _has_graph(parameter):
+            raise RuntimeError(_HAS_GRAPH)
+        if counts is None:
+            reduction = self._arrivals.reduction
+            if not reduction.ready:
+                self._begin()
+            bucket = reduction.take(key)
+            if bucket is not None:
+                self._arrivals.used |= reduction.keys[bucket]
+                self._arrivals.fill(bucket)
             return
-        if not (counts.is_begun if counts else arrivals.reduction.ready):
+        self._arrivals.used.add(key)
+        if not counts.is_known:
+            self._arrivals.is_counting = True
+            counts.is_last(key)
+            return
+        if not counts.is_begun:
             self._begin()
-        if counts is None or counts.is_last(id(parameter)):
+        if counts.is_last(key):
             self._send(parameter)
 
     def _begin(self) -> None:
@@ -109,8 +119,12 @@ class BackwardPasses:
                 if self._counts.is_left_out(id(parameter)):
                     self._send(parameter)
         elif self._find_unused and self._counts is None:
-            callback = self._arrivals.end_unused
-            torch.autograd.Variable._execution_engine.queue_callback(callback)
+            torch.autograd.Variable._execution_engine.queue_callback(self._end_unused)
+
+    def _end_unused(self) -> None:
+        """End a pass that may have left parameters out."""
+        self._arrivals.used |= self._arrivals.reduction.ready
+        self._arrivals.end_unused()
 
     def _end_first(self) -> None:
         """End the first pass of a static graph: send all that it has."""
@@ -122,7 +136,7 @@ class BackwardPasses:
 
     def _send(self, parameter: nn.Parameter) -> None:
         """Count a parameter as ready, and send its bucket when that is full."""
-        bucket = self._arrivals.reduction.take(parameter)
+        bucket = self._arrivals.reduction.take(id(parameter))
         if bucket is not None:
             self._arrivals.fill(bucket)
 

@@ -14,9 +14,11 @@ from typing import Any
 import torch
 
 _T = torch.Tensor
+_GRADIENT = _T.grad.__get__
+_CHANGES = (_T.grad.__set__, _T.grad.__delete__)
 #: What can be asked of a tensor whose numbers are not there yet.
 _WITHOUT_NUMBERS = {
-    *(_T.grad.__get__, _T.grad.__set__, _T.grad.__delete__),
+    *(_GRADIENT, *_CHANGES),
     *(_T.requires_grad.__get__, _T.grad_fn.__get__, _T.is_leaf.__get__),
     *(_T.shape.__get__, _T.dtype.__get__, _T.device.__get__),
     *(_T.size, _T.numel, _T.dim, _T.stride, _T.element_size, _T.is_contiguous, _T.__hash__),
@@ -24,7 +26,9 @@ _WITHOUT_NUMBERS = {
 
 
 def class_in_waiting(
-    plain: type[torch.Tensor], wait: Callable[[torch.Tensor], None]
+    plain: type[torch.Tensor],
+    wait: Callable[[torch.Tensor], None],
+    cleared: set[int] | None = None,
 ) -> type[torch.Tensor]:
     """Make the class of tensors that are waited for.
 
@@ -34,7 +38,10 @@ def class_in_waiting(
         The class of such a tensor when it has arrived.
     wait
         Has a tensor arrive, and sets its ``__class__`` back.
+    cleared
+        Ids of tensors that are to have no gradient, though it is still there for their updates.
     """
+    without_gradient = set() if cleared is None else cleared
 
     class PendingReduction(plain):
         @classmethod
@@ -46,6 +53,11 @@ def class_in_waiting(
             kwargs: Mapping[str, Any] | None = None,
         ) -> Any:
             if func in _WITHOUT_NUMBERS:
+                if id(args[0]) in without_gradient:
+                    if func == _GRADIENT:  # a wrapper, made anew each time
+                        return None
+                    if func in _CHANGES:
+                        without_gradient.discard(id(args[0]))
                 with torch._C.DisableTorchFunctionSubclass():
                     return func(*args, **(kwargs or {}))
             for tensor in list(_of_class(cls, (args, kwargs))):

@@ -49,8 +49,12 @@ class PlannedDDP(SentModule):
     reads one of them, with the options (learning rate, ...) of that step. Whatever reads a gradient
     before (clipping, a gradient scaler, a log) has all buckets arrive, and the step is then the
     optimizer's own: as with the barrier, which is said once. Reading parameters through the module
-    (``parameters()``, ``state_dict()``, evaluation, averages of weights) waits for them; who keeps
-    a list of parameters of his own calls :meth:`drain` before he reads them.
+    (``parameters()``, ``state_dict()``, evaluation, averages of weights) waits for them, and so
+    does whoever kept a list of them. Nobody hears of what is read or written through a tensor or a
+    dict kept since before the step: ``p.data``, ``p.detach()``, ``optimizer.state[p]`` and what is
+    in it. It is that of before the update; what is written to ``p.data`` or to the state then goes
+    into the update in silence, where a write through ``p.detach()`` raises. Call :meth:`drain`
+    before.
 
     Gradients, buffers and state dicts are those of DistributedDataParallel; gradients are views of
     the buckets, as there with ``gradient_as_bucket_view``.
@@ -202,7 +206,7 @@ class PlannedDDP(SentModule):
             self._arrivals.check_pass()
         if self._buffers_of:
             self._buffers_of.finish()
-        self._arrivals.await_parameters(self._unseen)
+        self._arrivals.await_parameters(self._arrivals.guards.unseen)
         return self._passes.watched(self.module(*inputs, **kwargs))
 
     def hold_phase(self, offset_us: float, period_us: float) -> None:

@@ -58,6 +58,8 @@ class Reduction:
         The order of what happens on several streams, for each GPU.
     order
         Hears of launches before they are started.
+    keys
+        Ids of the parameters of each bucket.
     ready
         Ids of the parameters that are ready in this pass.
     is_launched
@@ -77,12 +79,8 @@ class Reduction:
         self.order: LaunchOrder | None = None
         self.members = [[parameters[name] for name in b.parameters] for b in plan.buckets]
         self.flats = [FlatBucket(members, wire) for members in self.members]
+        self.keys = [frozenset(map(id, members)) for members in self.members]
         self.homes = {id(p): b for b, members in enumerate(self.members) for p in members}
-        self.views = {
-            id(p): view
-            for flat, members in zip(self.flats, self.members)
-            for p, view in zip(members, flat.views)
-        }
         self._names = {id(parameters[n]): n for b in plan.buckets for n in b.parameters}
         self.transport = transport
         self.streams = streams_of(parameters.values(), len(self.members))
@@ -113,15 +111,14 @@ class Reduction:
         """Name the parameters without a gradient in this pass."""
         return [name for key, name in self._names.items() if key not in self.ready]
 
-    def take(self, parameter: nn.Parameter) -> int | None:
-        """Count a gradient that is ready; return its bucket when that is full.
+    def take(self, key: int) -> int | None:
+        """Count the gradient of a parameter, by its id, as ready; return its bucket when full.
 
         Raises
         ------
         RuntimeError
             When it is the parameter's second in this pass.
         """
-        key = id(parameter)
         if key in self.ready:
             raise RuntimeError(
                 f"{self._names[key]!r} got a second gradient in one backward pass. Checkpoints "
@@ -134,8 +131,8 @@ class Reduction:
         bucket = self.homes[key]
         for each in self.streams:
             each.take(bucket)
-        self._missing[bucket] -= 1
-        return None if self._missing[bucket] else bucket
+        self._missing[bucket] = missing = self._missing[bucket] - 1
+        return None if missing else bucket
 
     def leave_out(self) -> list[int]:
         """Count what has no gradient as ready; return the buckets that this fills."""
@@ -152,22 +149,24 @@ class Reduction:
         RuntimeError
             When one is sparse.
         """
-        full, flat = [], self.flats[bucket]
-        if flat.replace_views():
-            self.views.update(zip(map(id, self.members[bucket]), flat.views))
+        flat = self.flats[bucket]
+        flat.replace_views()
+        gradients = [p.grad for p in self.members[bucket]]
         for each in self.streams:
-            each.before_packing(bucket, [p.grad for p in self.members[bucket]])
-        for p, view in zip(self.members[bucket], flat.views):
-            gradient = p.grad
+            each.before_packing(bucket, gradients)
+        places, full = [], []
+        for p, view, gradient in zip(self.members[bucket], flat.views, gradients):
             if gradient is None:
                 view.zero_()
             elif gradient is not view:
-                if gradient.layout != torch.strided:
+                if gradient.layout is not torch.strided:
                     name = self._names[id(p)]
                     raise RuntimeError(f"{name!r} has a sparse gradient; buckets hold dense ones.")
-                full.append((view, gradient.detach()))
+                places.append(view)
+                full.append(gradient)
         if full:  # one call for all: most are small, and calls cost more than they copy
-            torch._foreach_copy_(*map(list, zip(*full)))
+            with torch.no_grad():
+                torch._foreach_copy_(places, full)
         flat.divide(self._ranks)
         for each in self.streams:
             each.after_packing(bucket)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from torch import nn
@@ -11,7 +11,7 @@ from interlace_client.torch.plans import BucketPlan, PythonPlan
 from interlace_client.torch.runtime.arrivals import Arrivals
 from interlace_client.torch.runtime.buffer_copies import BufferCopies
 from interlace_client.torch.runtime.compression import wire_of
-from interlace_client.torch.runtime.guards import before_forward, guard
+from interlace_client.torch.runtime.guards import before_forward
 from interlace_client.torch.runtime.handing_over import StandIn
 from interlace_client.torch.runtime.passes import BackwardPasses
 from interlace_client.torch.runtime.reduction import Observer
@@ -39,7 +39,6 @@ class SentModule(RefusingModule):
     _buffers_of: BufferCopies | None
     _sending: PlanSending
     _stand_in: StandIn
-    _unseen: Iterable[nn.Parameter] = ()
     _removals: tuple[Callable[[], None], ...] = ()
 
     @property
@@ -209,9 +208,8 @@ class SentModule(RefusingModule):
 
     def _add_hooks(self) -> None:
         """Hear of reads of parameters and of gradients."""
-        arrivals = self._arrivals
-        removals, self._unseen = guard(self.module, arrivals.waiting, arrivals.await_parameters)
-        removals += self._passes.hear()
+        self._arrivals.guards.put(self.module)
+        removals = [self._arrivals.guards.remove, *self._passes.hear()]
         if self._buffers_of and self._buffers_of.is_source:
             removals += before_forward(self.module, self._buffers_of.place)
         self._removals = tuple(removals)
@@ -219,4 +217,4 @@ class SentModule(RefusingModule):
     def _remove_hooks(self) -> None:
         for remove in self._removals:
             remove()
-        self._removals, self._unseen = (), ()
+        self._removals = ()

@@ -52,6 +52,7 @@ class BucketUpdates:
         self.barrier = barrier
         self._stepped = stepped
         self._own = [optimizer.step for optimizer in optimizers]
+        self._own_zero_grad = [optimizer.zero_grad for optimizer in optimizers]
         self._plain = [type(optimizer) for optimizer in optimizers]
         self._in_waiting = [class_in_waiting(plain, self._drain) for plain in self._plain]
         self._pieces = [Pieces(optimizer, {}) for optimizer in optimizers]
@@ -67,8 +68,7 @@ class BucketUpdates:
         removals = [self._be_plain]
         for k, optimizer in enumerate(self._optimizers):
             if type(optimizer).zero_grad is torch.optim.Optimizer.zero_grad:
-                zero_grad = partial(_without_waiting, optimizer.zero_grad)
-                removals.append(override(optimizer, "zero_grad", zero_grad))
+                removals.append(override(optimizer, "zero_grad", partial(self._zero_grad, k)))
             removals.append(override(optimizer, "step", partial(self.step, k)))
             drain = lambda *_: self._drain()
             removals.append(optimizer.register_state_dict_pre_hook(drain).remove)
@@ -97,6 +97,14 @@ class BucketUpdates:
             self._optimizers[k]._opt_called = True  # learning rate schedulers look for it
         self._stepped()
         return result
+
+    def _zero_grad(self, k: int, *args: Any, **kwargs: Any) -> None:
+        """Have gradients set to None without asking, for each, whether what is read has arrived."""
+        if all((*args, *kwargs.values())):
+            for group in self._optimizers[k].param_groups:
+                self._arrivals.clear_gradients(group["params"])
+        else:
+            self._own_zero_grad[k](*args, **kwargs)
 
     def say_that_gradients_are_read(self) -> None:
         """Warn, once, of gradients that are read before they have arrived."""
@@ -133,15 +141,6 @@ class BucketUpdates:
         if sentence not in self._said:
             self._said.add(sentence)
             warnings.warn(sentence, stacklevel=5)
-
-
-def _without_waiting(zero_grad: Callable[..., None], *args: Any, **kwargs: Any) -> None:
-    """Have gradients set to None without asking, for each, whether what is read has arrived."""
-    if all((*args, *kwargs.values())):
-        with torch._C.DisableTorchFunctionSubclass():
-            zero_grad(*args, **kwargs)
-    else:
-        zero_grad(*args, **kwargs)
 
 
 def warn_of_optimizers(

@@ -40,6 +40,7 @@ CHECKS: dict[str, Callable[[Site], None]] = {
         gradients.clipping_by_global_norm,
         gradients.gradients_read_in_other_ways,
         gradients.gradients_taken_away,
+        gradients.gradients_zeroed_and_read,
         gradients.gradients_written_by_hand,
         gradients.gradient_scaler,
         gradients.autocast,
@@ -53,6 +54,7 @@ CHECKS: dict[str, Callable[[Site], None]] = {
         touching.options,
         touching.parameters_written,
         touching.steps_left_out,
+        touching.kept_and_drained,
         parameters.compiled_parts,
         parameters.scripted_parts,
         parameters.checkpoints,
@@ -66,6 +68,7 @@ CHECKS: dict[str, Callable[[Site], None]] = {
         states.evaluation_and_averages,
         states.another_plan,
         states.a_group_of_its_own,
+        states.groups_of_some_ranks,
         states.taken_off,
     )
 }

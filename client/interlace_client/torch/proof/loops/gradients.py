@@ -16,6 +16,7 @@ from interlace_client.torch.proof.pair import (
     MakeOptimizer,
     TrainedPair,
     dealt,
+    is_pending,
     momentum,
     of_types,
     square,
@@ -79,6 +80,30 @@ def gradients_taken_away(site: Site) -> None:
                     torch.ones(16, device=site.device) if step == 2 else model.module[0].bias.grad
                 )
         pair.step()
+    pair.compare()
+
+
+def gradients_zeroed_and_read(site: Site) -> None:
+    """Read, set and take away gradients that were zeroed while updates were on their way."""
+    pair = TrainedPair(site)
+    kept = [list(model.parameters()) for model in pair.both]
+    given = {1, 3, 4, 5}
+    for step in range(6):
+        pair.backward(step)
+        pair.step()
+        assert is_pending(pair.ours) == (step > 0)
+        for first, second, *others in kept:
+            assert all(p.grad is None for p in (first, second, *others))
+            first.grad = torch.ones(first.shape, device=site.device) if step in given else None
+            if step == 3:
+                del second.grad
+        if step == 4:
+            for optimizer in pair.optimizers:
+                optimizer.step()
+        for first, *others in kept:
+            assert (first.grad is not None) == (step in given)
+            first.grad = first.grad if step == 5 else None
+            assert all(p.grad is None for p in others)
     pair.compare()
 
 

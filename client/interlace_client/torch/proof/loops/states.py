@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import warnings
 
 import torch
 import torch.distributed as dist
@@ -118,6 +119,24 @@ def a_group_of_its_own(site: Site) -> None:
     """Train on a group of the user."""
     pair = TrainedPair(site, process_group=dist.new_group(list(range(site.ranks))))
     pair.train(range(3))
+
+
+def groups_of_some_ranks(site: Site) -> None:
+    """Train a model on every other rank, and one on all, with gradients summed over the former."""
+    groups = [dist.new_group(list(range(k, site.ranks, 2))) for k in range(2)]
+    group = groups[site.rank % 2]
+    some, all_ranks = TrainedPair(site, process_group=group), TrainedPair(site)
+    for step in range(6):
+        for pair in (some, all_ranks):
+            pair.backward(step)
+        for model in all_ranks.both if step % 2 else ():
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                dist.all_reduce(model.module[-1].weight.grad, group=group)
+        for pair in (all_ranks, some):
+            pair.step()
+    some.compare()
+    all_ranks.compare()
 
 
 def taken_off(site: Site) -> None:

@@ -139,6 +139,28 @@ def steps_left_out(site: Site) -> None:
     pair.compare()
 
 
+def kept_and_drained(site: Site) -> None:
+    """Read and write what was kept since before a step, ``.data`` and state, after ``drain()``."""
+    pair = _started(site)
+    states = [
+        [optimizer.state[p] for p in model.parameters()]
+        for optimizer, model in zip(pair.optimizers, pair.both)
+    ]
+    shared = [[p.data for p in model.parameters()] for model in pair.both]
+    for step in range(2, 7):
+        pair.backward(step)
+        pair.step()
+        assert is_pending(pair.ours)
+        pair.ours.drain()
+        assert all(torch.equal(mine, theirs) for mine, theirs in zip(*shared))
+        for mine, theirs in zip(*states):
+            assert all(torch.equal(value, theirs[name]) for name, value in mine.items())
+        for parameters, state in zip(shared, states):
+            parameters[0].mul_(1.25)
+            state[-1]["exp_avg"].mul_(0.5)
+    pair.compare()
+
+
 def _adam(model: torch.nn.Module) -> torch.optim.Optimizer:
     return torch.optim.AdamW(model.parameters(), 0.01, weight_decay=0.1)
 
