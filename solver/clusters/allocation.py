@@ -60,12 +60,15 @@ class JobSlowdown:
         Its step alone on its nodes, and beside the others [us].
     slowdown
         The new job's over its fastest allocation alone, another's over its own alone.
+    before
+        The same without the new job, known in the same way; None for the new job.
     """
 
     name: str
     alone_us: float
     time_us: float
     slowdown: float
+    before: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,7 +273,8 @@ class _Ranking:
         new = PlacedJob("", self.job, mapping, options.weight, options.price_per_gpu_hour)
         links = frozenset(links_of(self.wiring, new)) if self.running else frozenset()
         near = self._near(links)
-        factors = dict(self.before[is_simulated])
+        before = self.before[is_simulated]
+        factors = dict(before)
         if near:
             factors |= self._slowdowns((new, *near), is_simulated=is_simulated)
         off = 1.0 if is_simulated else 1 + ESTIMATE_ERROR
@@ -279,7 +283,15 @@ class _Ranking:
         for placed in (new, *self.running):
             alone, factor = placed.mapping.time_us, factors.get(placed.name, 1.0)
             base = fastest if placed is new else alone
-            rows.append(JobSlowdown(placed.name, alone, alone * factor, alone * factor / base))
+            rows.append(
+                JobSlowdown(
+                    placed.name,
+                    alone,
+                    alone * factor,
+                    alone * factor / base,
+                    None if placed is new else before[placed.name],
+                )
+            )
             if placed.name in doubted:
                 factor = max(1.0, factor / off)
             less.append(alone * factor / base)

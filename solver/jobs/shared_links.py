@@ -13,13 +13,17 @@ _SAME = 1e-12
 
 
 class CarriedPiece(NamedTuple):
-    """What a job's transfers had of a link for a while: bytes/us from a time to another [us]."""
+    """What a transfer had of a link for a while: bytes/us from a time to another [us].
+
+    ``speed`` is the share of what it has with the links to itself.
+    """
 
     link: int
     job: int
     begin: float
     end: float
     rate: float
+    speed: float
 
 
 class _Use(NamedTuple):
@@ -164,9 +168,10 @@ class SharedLinks(FairFlows):
             flow = flows[channel]
             speed, job = flow.speed or 0.0, job_of[channel]
             if self._traced is not None and speed > 0:
-                rate = flow.rate * speed
+                rate, share = flow.rate * speed, speed / self._alone[channel]
                 self._traced += [
-                    CarriedPiece(link, job, began, now, rate) for link in self._full_paths[channel]
+                    CarriedPiece(link, job, began, now, rate, share)
+                    for link in self._full_paths[channel]
                 ]
             best = 1.0 if speed >= 1.0 else self._best(channel)
             if speed < best * (1 - _SAME):
