@@ -161,7 +161,7 @@ FIELDS: dict[str, RequestField] = {
         "How many of the best are simulated beside running jobs",
         least=0,
         most=100,
-        default="3",
+        default="30",
     ),
     "AllocationRequest.topology": RequestField(
         "",
