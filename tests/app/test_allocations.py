@@ -274,6 +274,10 @@ def test_jobs_and_topologies_of_the_command_that_are_none(tmp_path: Path, run: R
     assert "no JSON object" in wrong.stderr
     assert "LEVEL=NUMBER" in run("allocate", str(CONF), "--level-gbps", "leaf").stderr
     assert "brackets" in run("allocate", str(CONF), "vgg16", "--free", "gpu[1").stderr
+    jobs = tmp_path / "jobs.json"
+    jobs.write_text(json.dumps([{"name": "a", "on": ["gpu01", "gpu99"], **TWO}]))
+    unknown = run("allocate", str(CONF), *FLAGS, "--nodes", "2", "--running", str(jobs))
+    assert "--running /0/on/1: The topology has no node 'gpu99'" in unknown.stderr
     assert "JSON list" in run("allocate", str(CONF), "--running", str(CONF)).stderr
     # a scheduler that has no free node, or no set, does not mean all nodes
     assert "names no node" in run("allocate", str(CONF), "vgg16", "--free", "").stderr

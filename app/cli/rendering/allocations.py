@@ -74,7 +74,7 @@ def _cluster(answer: AllocationAnswer) -> list[str | Table]:
         if link := up.get(switch.name):
             now = changed.get(link.name)
             cells = [
-                f"{link.capacity_gbps:,.4g}",
+                f"{link.capacity_gbps:,.6g}",
                 f"{now.before if now else link.use:.0%}",
                 f"{now.use if now else link.use:.0%}",
             ]
