@@ -220,7 +220,7 @@ class ChangedLink(AnswerModel):
     use: Annotated[float, Field(description="Share of its time in use with it.")]
 
 
-class ClusterSwitch(AnswerModel):
+class DrawnSwitch(AnswerModel):
     """A switch, with what is next to it."""
 
     name: str
@@ -229,7 +229,7 @@ class ClusterSwitch(AnswerModel):
     nodes: Annotated[list[str], Field(description="Nodes of which it is the nearest switch.")]
 
 
-class ClusterNode(AnswerModel):
+class DrawnNode(AnswerModel):
     """A node, with the jobs that run on it."""
 
     name: str
@@ -239,7 +239,7 @@ class ClusterNode(AnswerModel):
     is_free: Annotated[bool, Field(description="Whether the new job could take it.")]
 
 
-class ClusterLink(AnswerModel):
+class DrawnLink(AnswerModel):
     """A link up, and how much of it is used by the jobs that run."""
 
     name: str
@@ -256,13 +256,13 @@ class ClusterLink(AnswerModel):
     ]
 
 
-class ClusterOut(AnswerModel):
+class DrawnCluster(AnswerModel):
     """The cluster as it is before the job: levels, switches, nodes, links."""
 
     levels: Annotated[list[str], Field(description="From the innermost, `node` first.")]
-    switches: Annotated[list[ClusterSwitch], Field(description="The topmost first.")]
-    nodes: list[ClusterNode]
-    links: list[ClusterLink]
+    switches: Annotated[list[DrawnSwitch], Field(description="The topmost first.")]
+    nodes: list[DrawnNode]
+    links: list[DrawnLink]
 
 
 class AllocationRow(AnswerModel):
@@ -321,7 +321,7 @@ class AllocationAnswer(AnswerModel):
     rules: Annotated[list[RuleRow], Field(description="Rules of today on the free nodes, alone.")]
     moves: Annotated[int, Field(description="Mappings that were tried.")]
     cluster: Annotated[
-        ClusterOut | None, Field(description="The cluster, if `has_cluster` asked for it.")
+        DrawnCluster | None, Field(description="The cluster, if `has_cluster` asked for it.")
     ]
     notes: Annotated[list[str], Field(description="What was assumed.")]
     version: str

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 
 from app.schemas.allocations import (
     ChangedLink,
-    ClusterLink,
-    ClusterNode,
-    ClusterOut,
-    ClusterSwitch,
+    DrawnCluster,
+    DrawnLink,
+    DrawnNode,
+    DrawnSwitch,
 )
 from solver.clusters.allocation import RankedAllocation
 from solver.clusters.beside import PlacedJob
@@ -60,7 +60,7 @@ class ClusterUse:
             if abs(then.get(name, 0.0) - now.get(name, 0.0)) > _SAME
         ]
 
-    def cluster(self, ranked: RankedAllocation) -> ClusterOut:
+    def cluster(self, ranked: RankedAllocation) -> DrawnCluster:
         """Return the cluster as it is; steps of jobs that run are known as those of a row are."""
         topology = self._wiring.topology
         used = self.before(ranked)
@@ -68,11 +68,11 @@ class ClusterUse:
         for placed in self._running:
             for at in placed.mapping.nodes:
                 on.setdefault(at, []).append(placed.name)
-        return ClusterOut(
+        return DrawnCluster(
             levels=list(topology.levels),
             switches=_switches(topology),
             nodes=[
-                ClusterNode(
+                DrawnNode(
                     name=node.name,
                     gpus=node.gpus,
                     domain=node.domain,
@@ -82,7 +82,7 @@ class ClusterUse:
                 for at, node in enumerate(topology.nodes)
             ],
             links=[
-                ClusterLink(
+                DrawnLink(
                     name=link.name,
                     level=link.level,
                     below=below,
@@ -108,7 +108,7 @@ def _ends(topology: Topology) -> list[tuple[str, str]]:
     return ends
 
 
-def _switches(topology: Topology) -> list[ClusterSwitch]:
+def _switches(topology: Topology) -> list[DrawnSwitch]:
     """Return switches, each behind the one above it, in the order of nodes."""
     above: dict[str, str | None] = {}
     level: dict[str, str] = {}
@@ -122,6 +122,6 @@ def _switches(topology: Topology) -> list[ClusterSwitch]:
             at = height + 1
             level.setdefault(node.above[height], names[at] if at < len(names) else f"level{at}")
     return [
-        ClusterSwitch(name=name, level=level[name], above=over, nodes=nodes.get(name, []))
+        DrawnSwitch(name=name, level=level[name], above=over, nodes=nodes.get(name, []))
         for name, over in above.items()
     ]

@@ -5,7 +5,7 @@ import { count, number, percent, times } from "../elements/format.js";
 import { table } from "../elements/table.js";
 import { fitting } from "../timeline/surface.js";
 
-/** @import { AllocationRow, ClusterOut } from "interlace-api" */
+/** @import { AllocationRow, DrawnCluster } from "interlace-api" */
 
 /** Pixels of a line of text, a node, what is between, and a step of the tree. */
 const [LINE, NODE, GAP] = [22, 26, 4];
@@ -108,7 +108,8 @@ function switchSaid(one, { use, up, nodes }, isFolded) {
   const free = one.nodes.filter((name) => nodes.get(name).is_free).length;
   const has = isFolded ? `, ${count(one.nodes.length, "node")}, ${number(free)} free` : "";
   return link
-    ? `${one.name}, to ${link.above}: ${arrow(use.get(link.name))} of ${number(link.capacity_gbps)} Gbit/s${has}`
+    ? `${one.name}, to ${link.above}: ${arrow(use.get(link.name))} of ` +
+        `${number(link.capacity_gbps)} Gbit/s${has}`
     : `${one.name}${has}`;
 }
 
@@ -166,7 +167,8 @@ function drawing(cluster, row, width) {
     under.get(one.name).forEach(put);
   };
   cluster.switches.filter((one) => one.above === null).forEach(put);
-  const said = `${count(cluster.nodes.length, "node")} below ${count(cluster.switches.length, "switch", "switches")}; the table has each link.`;
+  const switches = count(cluster.switches.length, "switch", "switches");
+  const said = `${count(cluster.nodes.length, "node")} below ${switches}; the table has each link.`;
   return svg(
     "svg",
     {
@@ -220,7 +222,7 @@ function legend(row) {
  * Draw the cluster with a node set taken: what each link carries before and then, whom it slows.
  *
  * @param {HTMLElement} host
- * @param {ClusterOut} cluster
+ * @param {DrawnCluster} cluster
  * @param {AllocationRow} row
  */
 export function drawCluster(host, cluster, row) {
@@ -238,7 +240,8 @@ export function drawCluster(host, cluster, row) {
     el(
       "p",
       {},
-      "Switches and their nodes, and the share of time for which each link up is used, before and with the job.",
+      "Switches and their nodes, and the share of time for which each link up is used, " +
+        "before and with the job.",
     ),
     place,
     legend(row),

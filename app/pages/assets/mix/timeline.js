@@ -25,7 +25,8 @@ function said({ job, begins_us, sends }) {
   const length = (spans) => spans.reduce((sum, { begin_us, end_us }) => sum + end_us - begin_us, 0);
   const all = length(sends);
   const slow = length(sends.filter(({ speed }) => speed < SLOWED));
-  return `${job}: ${count(begins_us.length, "iteration")} begun, sends for ${time(all)}, slowed down for ${time(slow)} of it`;
+  const begun = `${count(begins_us.length, "iteration")} begun`;
+  return `${job}: ${begun}, sends for ${time(all)}, slowed down for ${time(slow)} of it`;
 }
 
 function drawing(beside, width) {
@@ -61,7 +62,8 @@ function drawing(beside, width) {
             svg(
               "title",
               {},
-              `${job} sends from ${time(begin_us)} to ${time(end_us)} at ${percent(speed, 0)} of its speed alone`,
+              `${job} sends from ${time(begin_us)} to ${time(end_us)} ` +
+                `at ${percent(speed, 0)} of its speed alone`,
             ),
             svg("rect", {
               class: isSlow ? "slowed" : "sends",
