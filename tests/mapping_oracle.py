@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from itertools import permutations
+from itertools import combinations, permutations
 
 
 def up(node: str, above: dict[str, tuple[str, ...]], stop: str) -> list[str]:
@@ -52,3 +52,22 @@ def rings(gpus: int, slot: int, ranks: int, stride: int) -> Iterator[tuple[int, 
 def every_mapping(free: Iterable[str], slots: int) -> Iterator[tuple[str, ...]]:
     """All choices and orders of nodes."""
     return permutations(free, slots)
+
+
+def every_ring(free: Iterable[str], slots: int) -> Iterator[tuple[str, ...]]:
+    """All choices of nodes, in all orders round a ring: where it begins and its way are no matter.
+
+    A link has as many flows either way of a ring, whichever way round it goes.
+    """
+    for first, *others in combinations(free, slots):
+        for rest in permutations(others):
+            if len(rest) < 2 or rest[0] < rest[-1]:
+                yield first, *rest
+
+
+def chains(gpus: int, slot: int, stride: int) -> Iterator[tuple[int, int]]:
+    """Edges between slots of pipelines, whose stages are ``stride`` GPUs each."""
+    for rank in range(gpus - stride):
+        one, two = rank // slot, (rank + stride) // slot
+        if one != two:
+            yield one, two

@@ -158,7 +158,8 @@ def _flag(pointer: str, flags: dict[str, Any]) -> str | None:
         if steps[:2] == ["jitter", "spread"]:
             return "--jitter"
         field = steps[1]
-    return flag_of(field)
+    within = "/".join(["", *steps[1:]]) if field in {"running", "candidates"} else ""  # of a file
+    return f"{flag_of(field)} {within}".rstrip()
 
 
 def flag_of(field: str) -> str:

@@ -130,6 +130,10 @@ FIELDS: dict[str, RequestField] = {
     "AllocationRequest.free": RequestField(
         "Nodes that the job may take",
     ),
+    "AllocationRequest.has_cluster": RequestField(
+        "Whether the answer has the cluster, and how much of each link is used with and without "
+        "the job",
+    ),
     "AllocationRequest.job": RequestField(
         "",
     ),
@@ -157,7 +161,7 @@ FIELDS: dict[str, RequestField] = {
         "How many of the best are simulated beside running jobs",
         least=0,
         most=100,
-        default="3",
+        default="30",
     ),
     "AllocationRequest.topology": RequestField(
         "",

@@ -170,9 +170,21 @@ class AllocationRequest(RequestModel):
     moves: Annotated[int, Field(ge=0, le=100_000, description="Mappings to try.")] = MOVES
     simulated: Annotated[
         int,
-        Field(ge=0, le=100, description="How many of the best are simulated beside running jobs."),
-    ] = 3
+        Field(
+            ge=0,
+            le=100,
+            description="How many of the best are simulated beside running jobs; beyond the third "
+            "only until all runs had 2,500,000 events times jobs, a few seconds.",
+        ),
+    ] = 30
     count: Annotated[int, Field(ge=1, le=2_000, description="How many are returned.")] = 10
+    has_cluster: Annotated[
+        bool,
+        Field(
+            description="Whether the answer has the cluster, and how much of each link is used "
+            "with and without the job."
+        ),
+    ] = False
 
 
 class SlowedJob(AnswerModel):
@@ -187,6 +199,10 @@ class SlowedJob(AnswerModel):
             description="Of the new job over its fastest allocation alone, of others over alone."
         ),
     ]
+    before: Annotated[
+        float | None,
+        Field(description="Its slow-down without the new job; null for the new job."),
+    ]
 
 
 class SharedLink(AnswerModel):
@@ -194,6 +210,59 @@ class SharedLink(AnswerModel):
 
     link: str
     jobs: list[str]
+
+
+class ChangedLink(AnswerModel):
+    """A link of which more or less is used with the new job."""
+
+    link: str
+    before: Annotated[float, Field(description="Share of its time in use without the job.")]
+    use: Annotated[float, Field(description="Share of its time in use with it.")]
+
+
+class DrawnSwitch(AnswerModel):
+    """A switch, with what is next to it."""
+
+    name: str
+    level: str
+    above: Annotated[str | None, Field(description="The switch above it; null for the topmost.")]
+    nodes: Annotated[list[str], Field(description="Nodes of which it is the nearest switch.")]
+
+
+class DrawnNode(AnswerModel):
+    """A node, with the jobs that run on it."""
+
+    name: str
+    gpus: int
+    domain: Annotated[str | None, Field(description="The NVLink domain that it is in.")]
+    jobs: list[str]
+    is_free: Annotated[bool, Field(description="Whether the new job could take it.")]
+
+
+class DrawnLink(AnswerModel):
+    """A link up, and how much of it is used by the jobs that run."""
+
+    name: str
+    level: Annotated[str, Field(description="Of what is below it: `node`, `leaf`, or `domain`.")]
+    below: Annotated[str, Field(description="Node or switch.")]
+    above: Annotated[str, Field(description="Switch or domain.")]
+    capacity_gbps: Annotated[float, Field(description="One way [Gbit/s].")]
+    use: Annotated[
+        float,
+        Field(
+            description="Share of its time that jobs need, the busier way; of jobs of a shape "
+            "what is exposed. Above 1 where steps are estimated shorter than the link allows."
+        ),
+    ]
+
+
+class DrawnCluster(AnswerModel):
+    """The cluster as it is before the job: levels, switches, nodes, links."""
+
+    levels: Annotated[list[str], Field(description="From the innermost, `node` first.")]
+    switches: Annotated[list[DrawnSwitch], Field(description="The topmost first.")]
+    nodes: list[DrawnNode]
+    links: list[DrawnLink]
 
 
 class AllocationRow(AnswerModel):
@@ -207,6 +276,10 @@ class AllocationRow(AnswerModel):
     alone_us: Annotated[float, Field(description="A step alone [us].")]
     jobs: Annotated[list[SlowedJob], Field(description="The new job first.")]
     shared: list[SharedLink]
+    links: Annotated[
+        list[ChangedLink] | None,
+        Field(description="Links of which more or less is used, if `has_cluster` asked for them."),
+    ]
     evidence: Annotated[str, Field(description="`simulated`, `estimated`, or `alone`.")]
     why: str
 
@@ -247,5 +320,8 @@ class AllocationAnswer(AnswerModel):
     ]
     rules: Annotated[list[RuleRow], Field(description="Rules of today on the free nodes, alone.")]
     moves: Annotated[int, Field(description="Mappings that were tried.")]
+    cluster: Annotated[
+        DrawnCluster | None, Field(description="The cluster, if `has_cluster` asked for it.")
+    ]
     notes: Annotated[list[str], Field(description="What was assumed.")]
     version: str

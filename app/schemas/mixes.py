@@ -137,6 +137,24 @@ class LinkUse(AnswerModel):
     use: Annotated[list[float], Field(description="Share of the capacity, in equal bins.")]
 
 
+class JobSending(AnswerModel):
+    """A while in which a job sends."""
+
+    begin_us: Annotated[float, Field(description="From the start of the window [us].")]
+    end_us: float
+    speed: Annotated[float, Field(description="Share of what it sends at alone.")]
+
+
+class JobOverTime(AnswerModel):
+    """A job in the first iterations of the window."""
+
+    job: str
+    begins_us: Annotated[
+        list[float], Field(description="Its iterations begin, from the start of the window [us].")
+    ]
+    sends: list[JobSending]
+
+
 class RuledMixOut(AnswerModel):
     """A mix under a rule, or under the plan."""
 
@@ -151,6 +169,14 @@ class RuledMixOut(AnswerModel):
     window_us: Annotated[list[float], Field(description="From when to when it was measured [us].")]
     blames: list[MixBlame]
     links: list[LinkUse]
+    told_us: Annotated[
+        float,
+        Field(
+            description="How long `timeline` is [us]: the pattern, or six iterations of the "
+            "longest job where that is shorter."
+        ),
+    ]
+    timeline: Annotated[list[JobOverTime], Field(description="When each job sends.")]
     is_cut: Annotated[bool, Field(description="Ended early: a lower class was never served.")]
 
 

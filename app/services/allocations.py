@@ -16,6 +16,7 @@ from app.schemas.allocations import (
     SharedLink,
     SlowedJob,
 )
+from app.services.cluster_use import ClusterUse
 from app.services.topologies import topology_of
 from app.services.workloads import workload_of
 from solver.clusters.allocation import (
@@ -79,18 +80,23 @@ def answer_of(request: AllocationRequest) -> AllocationAnswer:
     if not found.ranked:
         detail = "No switch joins as many free nodes as the job needs."
         raise InvalidRequest([Fault("/topology", FaultCode.OUT_OF_RANGE, detail)])
-    return _answer(request, wiring, job, found)
+    use = ClusterUse(wiring, job, running, free) if request.has_cluster else None
+    return _answer(request, wiring, job, found, use)
 
 
 def _answer(
-    request: AllocationRequest, wiring: Wiring, job: Workload, found: Allocations
+    request: AllocationRequest,
+    wiring: Wiring,
+    job: Workload,
+    found: Allocations,
+    use: ClusterUse | None,
 ) -> AllocationAnswer:
     names = [node.name for node in wiring.topology.nodes]
     kept = {each.candidate for each in found.ranked}
     unranked = [i for i in range(len(request.candidates)) if i not in kept]
     sets = {frozenset(nodes) for nodes in request.candidates}
     return AllocationAnswer(
-        best=[_row(wiring, job, found, each, names) for each in found.ranked[: request.count]],
+        best=[_row(wiring, job, found, each, names, use) for each in found.ranked[: request.count]],
         sets=len(found.ranked),
         left_out=unranked if len(sets) == len(request.candidates) else [],
         lower_bound_us=found.lower_bound_us,
@@ -105,6 +111,7 @@ def _answer(
             for name, mapping in found.rivals
         ],
         moves=found.moves,
+        cluster=None if use is None else use.cluster(found.ranked[0]),
         notes=_notes(request),
         version=VERSION,
     )
@@ -115,7 +122,12 @@ def _is_estimated(ranked: RankedAllocation) -> bool:
 
 
 def _row(
-    wiring: Wiring, job: Workload, found: Allocations, ranked: RankedAllocation, names: list[str]
+    wiring: Wiring,
+    job: Workload,
+    found: Allocations,
+    ranked: RankedAllocation,
+    names: list[str],
+    use: ClusterUse | None,
 ) -> AllocationRow:
     new = ranked.jobs[0]
     beside = "simulated" if ranked.is_simulated else "estimated"
@@ -128,6 +140,7 @@ def _row(
         alone_us=new.alone_us,
         jobs=[SlowedJob.model_validate(each) for each in ranked.jobs],
         shared=[SharedLink(link=link, jobs=list(jobs)) for link, jobs in ranked.shared],
+        links=None if use is None else use.changed(ranked),
         evidence=beside if ranked.shared else "alone",
         why=reason_of(wiring, job, found, ranked),
     )

@@ -7,6 +7,7 @@ from app import VERSION
 from app.errors import InvalidRequest, within
 from app.reading.requests import read_parsed
 from app.schemas.mixes import (
+    JobOverTime,
     LinkUse,
     MixAnswer,
     MixBlame,
@@ -30,6 +31,7 @@ from solver.jobs.joint import MixPlan, RuledMix, plan_mix, rule_mix
 from solver.jobs.mix import Mix, MixedJob, faults_of_mix
 from solver.jobs.profile import JobProfile, profile_of_phases
 from solver.jobs.simulate import simulate_mix
+from solver.jobs.timeline import timelines_of
 from solver.policies.choice import Choice, bind
 from solver.units import same
 
@@ -172,6 +174,7 @@ def _ruled(mix: Mix, ruled: RuledMix, request: MixRequest) -> RuledMixOut:
     run = ruled.run
     traced = simulate_mix(mix, ruled.terms, request.iterations, is_traced=True)
     uses = use_of_links(mix, traced, request.bins)
+    told, timelines = timelines_of(mix, traced)
     return RuledMixOut.of(
         ruled,
         jobs=[
@@ -190,6 +193,10 @@ def _ruled(mix: Mix, ruled: RuledMix, request: MixRequest) -> RuledMixOut:
         window_us=list(run.window),
         blames=[MixBlame.of(each) for each in blames_of(mix, ruled.terms, run)],
         links=[LinkUse(link=name, use=list(use)) for name, use in uses.items()],
+        told_us=told,
+        timeline=[
+            JobOverTime.of(own, job=job.name) for job, own in zip(mix.jobs, timelines, strict=True)
+        ],
         is_cut=run.is_cut,
     )
 

@@ -23,6 +23,9 @@ OBJECTIVES: Final = ("mean", "worst", "weighted", "money")
 
 #: Iterations of each job in a simulation beside others, at most.
 ITERATIONS: Final = 10
+#: Sets that are simulated whatever it takes; no more are after so many events, each times the jobs
+#: of its run: about as many microseconds.
+_LEAST, _EVENTS = 3, 2_500_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,14 +39,15 @@ class AllocationOptions:
     moves
         Mappings to try, of all node sets together.
     simulated
-        How many of the best are simulated beside the jobs that run; the others are estimated.
+        How many of the best are simulated beside the jobs that run, beyond the third only until
+        all runs together had 2,500,000 events times jobs; the others are estimated.
     weight, price_per_gpu_hour
         Of the new job.
     """
 
     objective: str = "mean"
     moves: int = MOVES
-    simulated: int = 3
+    simulated: int = 30
     weight: float = 1.0
     price_per_gpu_hour: float = 1.0
 
@@ -60,12 +64,15 @@ class JobSlowdown:
         Its step alone on its nodes, and beside the others [us].
     slowdown
         The new job's over its fastest allocation alone, another's over its own alone.
+    before
+        The same without the new job, known in the same way; None for the new job.
     """
 
     name: str
     alone_us: float
     time_us: float
     slowdown: float
+    before: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,6 +247,7 @@ class _Ranking:
     ) -> None:
         self.wiring, self.job, self.running, self.options = wiring, job, running, options
         self.profiles = Profiles(wiring.topology)
+        self.events = 0  # of all runs, each times its jobs
         self.links = {placed.name: frozenset(links_of(wiring, placed)) for placed in running}
         self.before = {
             is_simulated: self._slowdowns(running, is_simulated=is_simulated)
@@ -256,12 +264,12 @@ class _Ranking:
         )
         if not self.running:
             return ranked
-        first = self.options.simulated
-        best = [
-            self._row(each.candidate, each.mapping, fastest, is_simulated=True)
-            for each in ranked[:first]
-        ]
-        return sorted(best, key=_order) + ranked[first:]
+        best: list[RankedAllocation] = []
+        for each in ranked[: self.options.simulated]:
+            if len(best) >= _LEAST and self.events > _EVENTS:
+                break
+            best.append(self._row(each.candidate, each.mapping, fastest, is_simulated=True))
+        return sorted(best, key=_order) + ranked[len(best) :]
 
     def _row(
         self, at: int | None, mapping: Mapping, fastest: float, *, is_simulated: bool
@@ -270,7 +278,8 @@ class _Ranking:
         new = PlacedJob("", self.job, mapping, options.weight, options.price_per_gpu_hour)
         links = frozenset(links_of(self.wiring, new)) if self.running else frozenset()
         near = self._near(links)
-        factors = dict(self.before[is_simulated])
+        before = self.before[is_simulated]
+        factors = dict(before)
         if near:
             factors |= self._slowdowns((new, *near), is_simulated=is_simulated)
         off = 1.0 if is_simulated else 1 + ESTIMATE_ERROR
@@ -279,7 +288,15 @@ class _Ranking:
         for placed in (new, *self.running):
             alone, factor = placed.mapping.time_us, factors.get(placed.name, 1.0)
             base = fastest if placed is new else alone
-            rows.append(JobSlowdown(placed.name, alone, alone * factor, alone * factor / base))
+            rows.append(
+                JobSlowdown(
+                    placed.name,
+                    alone,
+                    alone * factor,
+                    alone * factor / base,
+                    None if placed is new else before[placed.name],
+                )
+            )
             if placed.name in doubted:
                 factor = max(1.0, factor / off)
             less.append(alone * factor / base)
@@ -313,7 +330,9 @@ class _Ranking:
             return {placed.name: 1.0 for placed in jobs}
         mix, _ = mix_of(self.wiring, self.profiles, jobs)
         if is_simulated:
-            found = slowdowns_of(mix, simulate_mix(mix, fair_terms(mix), ITERATIONS))
+            run = simulate_mix(mix, fair_terms(mix), ITERATIONS, is_blamed=False)
+            self.events += run.events * len(jobs)
+            found = slowdowns_of(mix, run)
         else:
             found = estimated_slowdowns(mix)
         return {  # a replay may be faster than alone by what it rounds

@@ -61,10 +61,12 @@ def faults_of_missing(topology: Topology, pointer: str = "") -> Iterator[Fault]:
             yield Fault(f"{pointer}/node_gbps", FaultCode.MISSING_FIELD, detail)
         else:
             links = "link" if figure.count == 1 else "links"
+            is_above = figure.name not in (NODE, DOMAIN)
+            ratio = f", or oversubscription {figure.name}=RATIO" if is_above else ""
             detail = (
                 f"The topology does not say the capacity of {figure.count:,} {links} up from level "
                 f"{figure.name}, such as {figure.example}: give level_gbps {figure.name}=GBPS, of "
-                "all cables of a link together, one way."
+                f"all cables of a link together, one way{ratio}."
             )
             yield Fault(f"{pointer}/level_gbps/{figure.name}", FaultCode.MISSING_FIELD, detail)
 

@@ -17,6 +17,8 @@ from solver.units import FloatArray, IntArray, same
 
 #: Moves that a search tries where nobody says.
 MOVES = 400
+#: So many moves that are no better, or four for each slot, and the search goes on elsewhere.
+_PATIENCE = 25
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,8 +103,9 @@ def find_mapping(
     Begins with the rules of today, and with nodes that links of each capacity or more join: the
     best of these is the best mapping of a single ring. Keeps the best and moves from it: two slots
     change places, a slot goes to a node that is not used, a run of slots is turned round or goes
-    elsewhere. A move is kept when the step is shorter, or as long with less load on links. So it is
-    never worse than any rule, and it ends early at the bound.
+    elsewhere. A move is kept when the step is shorter, or as long with less load on links; after
+    many moves that are not, it goes on from a mapping that is drawn. So it is never worse than any
+    rule, and it ends early at the bound.
 
     Parameters
     ----------
@@ -130,19 +133,36 @@ def find_mapping(
         if best.time_us <= least or same(best.time_us, least):
             break
         best = min(best, judge(nodes), key=lambda mapping: mapping.key)
-    tried = 0
-    used = set(best.nodes)
-    spare = np.array([at for at in free.tolist() if at not in used], dtype=np.int64)
+    tried = since = 0
+    here, spare = best, _spare(best, free)
     random = Random(seed)  # noqa: S311 - a search, not a secret
     for move in _moves(slots, len(spare), moves, random):
         if best.time_us <= least or same(best.time_us, least):
             break
         tried += 1
-        nodes, rest = move(np.array(best.nodes), spare)
-        mapping = judge(nodes)
-        if mapping.key < best.key:
-            best, spare = mapping, rest
+        if since >= max(_PATIENCE, 4 * slots):
+            nodes, rest = _drawn(slots, free, random)
+            here, spare, since = judge(nodes), rest, 0
+        else:
+            nodes, rest = move(np.array(here.nodes), spare)
+            mapping = judge(nodes)
+            since += 1
+            if mapping.key < here.key:
+                here, spare, since = mapping, rest, 0
+        best = min(best, here, key=lambda mapping: mapping.key)
     return FoundMapping(best, min(least, best.time_us), tuple(rivals), tried)
+
+
+def _spare(mapping: Mapping, free: IntArray) -> IntArray:
+    """Return the free nodes that a mapping does not use."""
+    used = set(mapping.nodes)
+    return np.array([at for at in free.tolist() if at not in used], dtype=np.int64)
+
+
+def _drawn(slots: int, free: IntArray, random: Random) -> tuple[IntArray, IntArray]:
+    """Draw a mapping, and return the nodes that it does not use with it."""
+    order = np.array(random.sample(free.tolist(), len(free)), dtype=np.int64)
+    return order[:slots], order[slots:]
 
 
 #: The rules that differ in their order where a job takes all nodes.

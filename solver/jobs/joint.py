@@ -174,9 +174,11 @@ def _until_met(mix: Mix) -> int:
     return most
 
 
-def rule_mix(mix: Mix, rule: str, terms: _Terms, iterations: int = 20) -> RuledMix:
-    """Run a mix under terms, and name it."""
-    run = simulate_mix(mix, terms, iterations)
+def rule_mix(
+    mix: Mix, rule: str, terms: _Terms, iterations: int = 20, *, is_blamed: bool = True
+) -> RuledMix:
+    """Run a mix under terms, and name it; ``is_blamed`` keeps who slows whom."""
+    run = simulate_mix(mix, terms, iterations, is_blamed=is_blamed)
     slow = slowdowns_of(mix, run)
     weights = [job.weight for job in mix.jobs]
     mean = objective(slow, weights, worst=False)
@@ -233,7 +235,7 @@ class _TermsSearch:
         """Return what terms come to, None when the effort is spent."""
         found = self._scores.get(terms)
         if found is None and len(self._scores) < self._most:
-            ruled = rule_mix(self._mix, "joint", terms, self._iterations)
+            ruled = rule_mix(self._mix, "joint", terms, self._iterations, is_blamed=False)
             found = self._scores[terms] = _key(ruled, worst=self._worst)
         return found
 
@@ -327,7 +329,7 @@ def _tolerated(
             own = joint.terms[j]
             terms = list(joint.terms)
             terms[j] = replace(own, offset_us=own.offset_us + late)
-            now = rule_mix(mix, "joint", tuple(terms), iterations)
+            now = rule_mix(mix, "joint", tuple(terms), iterations, is_blamed=False)
             if _key(now, worst=worst)[0] > _key(joint, worst=worst)[0] * (1 + _TOLERATED):
                 limit = last
                 break

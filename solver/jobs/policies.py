@@ -1,7 +1,8 @@
 """What is known of jobs beside one another: fair sharing, CASSINI's shifts, Crux's priorities.
 
-Each takes a mix and returns terms. None of them is code of its authors; both are built from what
-their papers describe.
+Each takes a mix and returns terms. None of them is code of its authors; both are built from what is
+public about their papers. Of Crux, definition 2 with equation (2) was compared with summaries of
+sections 3 and 4; of CASSINI nothing but its abstract was found to compare with.
 
 References
 ----------
@@ -32,10 +33,18 @@ Rule = Callable[[Mix], tuple[JobTerms, ...]]
 
 
 def crux_priorities(mix: Mix) -> tuple[JobTerms, ...]:
-    """Serve jobs of the highest intensity first.
+    r"""Serve jobs of the highest intensity first.
 
-    A job's intensity is its work, GPUs x compute time here, over the time for which its bytes
-    occupy the link that they occupy longest. Equal intensities have one class.
+    A job's intensity is its work over the time for which its bytes occupy the link that they occupy
+    longest ([2]_, definition 2: :math:`I_j = W_j / t_j`, :math:`t_j = \max_e M_{j,e} / B_e`). Work
+    is GPUs x compute time here, floating-point operations there. Equal intensities have one class.
+
+    Notes
+    -----
+    Of [2]_ this leaves out the factor :math:`k_j` of equation (3) in section 4.2, which corrects
+    intensities for the length of iterations and for what compute hides; the paths of section 4.1,
+    as a mix has one path for each job; and section 4.3, which joins classes down to those that
+    switches have.
     """
     capacity = {name: bytes_per_us(gbps) for name, gbps in mix.links}
     found = []
@@ -54,6 +63,14 @@ def cassini_shifts(mix: Mix) -> tuple[JobTerms, ...]:
     longest. Of each piece and link, what jobs want above the capacity is excess; the rotations with
     the least sum of it, relative to capacities, are the shifts. Two jobs, and few more, are rotated
     exhaustively, others one after another until none is better elsewhere.
+
+    Notes
+    -----
+    [1]_ rotates the jobs of each link by themselves, and joins the shifts by an affinity graph of
+    jobs and links, which must have no loop. There all links have their least excess at once, so
+    that rotations of all links together, sought exhaustively, have the same excess; with loops they
+    still have shifts. Its score of a link, 1 less the mean excess, ranks placements, which a mix
+    does not choose. 72 pieces are angles of 5 degrees.
     """
     piece = max(job.alone_us for job in mix.jobs) / _PIECES
     own = [max(1, round(job.alone_us / piece)) for job in mix.jobs]

@@ -13,13 +13,17 @@ _SAME = 1e-12
 
 
 class CarriedPiece(NamedTuple):
-    """What a job's transfers had of a link for a while: bytes/us from a time to another [us]."""
+    """What a transfer had of a link for a while: bytes/us from a time to another [us].
+
+    ``speed`` is the share of what it has with the links to itself.
+    """
 
     link: int
     job: int
     begin: float
     end: float
     rate: float
+    speed: float
 
 
 class _Use(NamedTuple):
@@ -73,11 +77,14 @@ class SharedLinks(FairFlows):
         All links that each crosses, those among them that are never full.
     is_traced
         Whether to keep what crosses links over time.
+    is_blamed
+        Whether to keep who slows whom.
     """
 
     __slots__ = (
         "_alone",
         "_full_paths",
+        "_is_blamed",
         "_job_of",
         "_most",
         "_of_job",
@@ -96,8 +103,10 @@ class SharedLinks(FairFlows):
         full_paths: Sequence[Sequence[int]],
         *,
         is_traced: bool,
+        is_blamed: bool = True,
     ) -> None:
         super().__init__(paths, capacities, classes)
+        self._is_blamed = is_blamed
         self._job_of = job_of
         self._full_paths = full_paths
         self._alone: dict[int, float] = {}  # speed of a transfer by itself
@@ -125,25 +134,27 @@ class SharedLinks(FairFlows):
 
     def _share(self, channels: Iterable[int], now: float) -> None:
         """Book what was until now before the speeds change."""
-        channels = list(channels)
-        self._book(channels, now)
+        if self._is_blamed or self._traced is not None:
+            channels = list(channels)
+            self._book(channels, now)
         super()._share(channels, now)
 
     def pop(self) -> int:
         """End what ends next, with what it had in the books."""
         # what ends is no more among those that share, so it is booked while it is there
-        now = self.next_end
-        self._book(self._connected(self._heap[0][1]), now)
+        if self._is_blamed or self._traced is not None:
+            self._book(self._connected(self._heap[0][1]), self.next_end)
         rate = self._flows[self._heap[0][1]].rate
         channel = super().pop()
-        del self._since[channel]
+        self._since.pop(channel, None)
         self._want(channel, -rate * self._alone[channel])
         self._of_job[self._job_of[channel]] -= 1
         return channel
 
     def settle(self, now: float) -> None:
         """Book everything until now."""
-        self._book(list(self._flows), now)
+        if self._is_blamed or self._traced is not None:
+            self._book(list(self._flows), now)
 
     def is_under_way(self, channel: int) -> bool:
         """Tell whether a transfer crosses its links now."""
@@ -164,12 +175,13 @@ class SharedLinks(FairFlows):
             flow = flows[channel]
             speed, job = flow.speed or 0.0, job_of[channel]
             if self._traced is not None and speed > 0:
-                rate = flow.rate * speed
+                rate, share = flow.rate * speed, speed / self._alone[channel]
                 self._traced += [
-                    CarriedPiece(link, job, began, now, rate) for link in self._full_paths[channel]
+                    CarriedPiece(link, job, began, now, rate, share)
+                    for link in self._full_paths[channel]
                 ]
-            best = 1.0 if speed >= 1.0 else self._best(channel)
-            if speed < best * (1 - _SAME):
+            best = 1.0 if speed >= 1.0 or not self._is_blamed else self._best(channel)
+            if self._is_blamed and speed < best * (1 - _SAME):
                 link = self._bottleneck(channel, on)
                 jobs = on[link].jobs
                 total = sum(jobs.values()) - jobs[job]

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from heapq import heappop, heappush
 from itertools import chain
+from typing import NamedTuple
 
 from solver.jobs.lateness import JobUnderWay
 from solver.jobs.mix import JobTerms, Mix
@@ -42,7 +43,7 @@ class MixRun:
         From when to when the iterations that count run [us].
     lost
         (job, other job, link) and how much later its transfers were by the other's on the link,
-        in the window [us].
+        in the window [us]; empty where it was not asked for.
     carried
         What crossed links in the window, piece by piece; empty where it was not asked for.
     events
@@ -79,6 +80,7 @@ def simulate_mix(
     most_events: int = 1_000_000,
     *,
     is_traced: bool = False,
+    is_blamed: bool = True,
 ) -> MixRun:
     """Run jobs until their pattern repeats, or each has run so many iterations.
 
@@ -96,18 +98,28 @@ def simulate_mix(
         The run ends there at the latest, or after 20 times the iterations of the longest job.
     is_traced
         Whether to keep what crosses links over time.
+    is_blamed
+        Whether to keep who slows whom, a third of the effort.
 
     Notes
     -----
     O(events x (transfers under way x links)).
     """
-    return _Run(mix, terms, iterations, most_events, is_traced=is_traced).run()
+    keeps = _Keeps(is_traced=is_traced, is_blamed=is_blamed)
+    return _Run(mix, terms, iterations, most_events, keeps).run()
 
 
 def _mean(times: Sequence[float]) -> float:
     if all(time == times[0] for time in times):
         return times[0]
     return sum(times) / len(times)
+
+
+class _Keeps(NamedTuple):
+    """What a run keeps besides times."""
+
+    is_traced: bool
+    is_blamed: bool
 
 
 class _Run:
@@ -119,8 +131,7 @@ class _Run:
         terms: Sequence[JobTerms],
         iterations: int,
         most_events: int,
-        *,
-        is_traced: bool,
+        keeps: "_Keeps",
     ) -> None:
         self._jobs: list[JobUnderWay] = []
         self._owner: list[int] = []  # job of each transfer
@@ -137,7 +148,7 @@ class _Run:
         capacities = [bytes_per_us(gbps) for _, gbps in mix.links]
         shared = links_that_fill([job.profile for job in self._jobs], mix)
         few = [tuple(link for link in path if link in shared) for path in paths]
-        self._links = SharedLinks(few, capacities, classes, self._owner, paths, is_traced=is_traced)
+        self._links = SharedLinks(few, capacities, classes, self._owner, paths, **keeps._asdict())
         self._iterations, self._most = iterations, most_events
         self._heap: list[tuple[float, int, int, int]] = []  # time, number, kind, which
         self._numbers = 0

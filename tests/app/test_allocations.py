@@ -8,7 +8,7 @@ import pytest
 
 import interlace
 from app.calls.allocations import ranking
-from app.cli.rendering.allocations import folded
+from app.cli.rendering.allocations import folded, render
 from app.routers.allocations import EXAMPLE
 from app.schemas.allocations import AllocationAnswer
 from solver.errors import InterlaceError
@@ -72,6 +72,40 @@ def test_a_job_that_runs_is_stepped_around() -> None:
         found = interlace.allocate(request(running=running, candidates=sets, objective=objective))
         assert found.best[0].candidate == 1
         assert found.best[0].objective <= found.best[1].objective
+
+
+def test_the_cluster_comes_with_the_use_of_links_where_it_is_asked_for() -> None:
+    """llm sends 4 GB in ten sixths over each rack's uplink of 400 Gbit/s, beside 60 ms."""
+    on = [f"gpu{i:02}" for i in (1, 2, 3, 17, 18, 19)]
+    running = [{"name": "llm", "on": on, "compute_us": 60_000, "gradient_bytes": 4_000_000_000}]
+    sets = [
+        [f"gpu{i:02}" for i in (9, 10, 11, 12, 25, 26, 27, 28)],  # across the same uplinks
+        [f"gpu{i:02}" for i in (33, 34, 35, 36, 49, 50, 51, 52)],
+    ]
+    asked = request(running=running, candidates=sets)
+    plain = interlace.allocate(asked)
+    assert plain.cluster is None
+    assert all(row.links is None for row in plain.best)
+    answer = interlace.allocate(asked | {"has_cluster": True})
+    cluster, (apart, shares) = answer.cluster, answer.best
+    assert cluster is not None
+    alone = shares.jobs[1].alone_us
+    uplink = next(link for link in cluster.links if link.name == "rack1>spine1")
+    assert uplink.capacity_gbps == 400
+    assert uplink.use == pytest.approx(4e9 * 10 / 6 / 50_000 / alone, rel=1e-6)
+    changed = {link.link: link for link in shares.links or ()}
+    assert changed["rack1>spine1"].before == uplink.use
+    assert uplink.use < changed["rack1>spine1"].use <= 1 + 1e-9
+    assert "rack3>spine2" not in changed
+    assert {link.link for link in apart.links or ()} >= {"rack3>spine2", "gpu33>rack3"}
+    assert "rack1>spine1" not in {link.link for link in apart.links or ()}
+    assert [job.before for job in shares.jobs] == [None, 1.0]
+    known = {switch.name: switch for switch in cluster.switches}
+    assert known["rack2"].above == "spine1"
+    assert (known["rack2"].level, len(known["rack2"].nodes)) == ("leaf", 16)
+    first = cluster.nodes[0]
+    assert (first.jobs, first.is_free) == (["llm"], False)
+    assert {node.name for node in cluster.nodes if node.is_free} == {*sets[0], *sets[1]}
 
 
 def test_sets_that_estimates_do_not_tell_apart_are_counted() -> None:
@@ -195,6 +229,13 @@ def test_the_call_answers_as_python_does() -> None:
     assert AllocationAnswer.model_validate_json(answered.content) == interlace.allocate(EXAMPLE)
 
 
+def test_the_cluster_is_printed_with_the_use_of_its_links() -> None:
+    lines = render(interlace.allocate(EXAMPLE | {"has_cluster": True})).splitlines()
+    found = [line.split() for line in lines if line.split()[:1] in (["leaf1"], ["leaf2"])]
+    expected = ["leaf1", "400", "32%", "64%", "3", "new", "1", "busy"]
+    assert found == [expected, ["leaf2", *expected[1:4], "1", "new", "1", "busy", "2", "free"]]
+
+
 def test_names_are_folded_in_their_order() -> None:
     assert folded(["gpu08", "gpu09", "gpu10", "gpu3", "login"]) == "gpu[08-10],gpu3,login"
 
@@ -233,6 +274,10 @@ def test_jobs_and_topologies_of_the_command_that_are_none(tmp_path: Path, run: R
     assert "no JSON object" in wrong.stderr
     assert "LEVEL=NUMBER" in run("allocate", str(CONF), "--level-gbps", "leaf").stderr
     assert "brackets" in run("allocate", str(CONF), "vgg16", "--free", "gpu[1").stderr
+    jobs = tmp_path / "jobs.json"
+    jobs.write_text(json.dumps([{"name": "a", "on": ["gpu01", "gpu99"], **TWO}]))
+    unknown = run("allocate", str(CONF), *FLAGS, "--nodes", "2", "--running", str(jobs))
+    assert "--running /0/on/1: The topology has no node 'gpu99'" in unknown.stderr
     assert "JSON list" in run("allocate", str(CONF), "--running", str(CONF)).stderr
     # a scheduler that has no free node, or no set, does not mean all nodes
     assert "names no node" in run("allocate", str(CONF), "vgg16", "--free", "").stderr

@@ -45,6 +45,18 @@ def test_two_jobs_that_collide_do_not_after_planning() -> None:
     assert answer.notes[0].startswith("Proven")
 
 
+def test_jobs_over_time_come_with_each_rule() -> None:
+    answer = interlace.mix(EXAMPLE)
+    fair, joint = answer.rules[0], answer.joint
+    assert (fair.told_us, joint.told_us) == pytest.approx((810_000, 560_000))
+    for own in fair.timeline:
+        assert [(s.begin_us, s.end_us, s.speed) for s in own.sends] == [
+            pytest.approx((250_000, 810_000, 0.5))
+        ]
+    slow = [s for own in joint.timeline for s in own.sends if s.speed < 1]
+    assert sum(s.end_us - s.begin_us for s in slow) == pytest.approx(120_000)
+
+
 def test_shifts_come_as_jobs_hold_them() -> None:
     answer = interlace.mix(EXAMPLE)
     assert answer.held is not None

@@ -6,6 +6,7 @@ many. The oracle is ``tests/mapping_oracle.py``, which shares no code with the s
 
 import argparse
 import time
+from dataclasses import dataclass
 from random import Random
 from statistics import mean
 
@@ -19,9 +20,22 @@ from solver.clusters.mapping_bound import least_step_us
 from solver.clusters.regular import fat_tree
 from solver.clusters.topology import ClusterNode, Topology, wired
 from solver.clusters.wiring import wiring_of
-from solver.clusters.workloads import DataParallelJob
+from solver.clusters.workloads import DataParallelJob, ShapedJob, Workload
 from solver.graph import Graph, Op, build
-from tests.mapping_oracle import bandwidth, every_mapping, rings
+from solver.shapes.hardware import ACCELERATORS
+from solver.shapes.job_shape import JobShape
+from solver.shapes.published import PUBLISHED
+from tests.mapping_oracle import bandwidth, chains, every_mapping, every_ring, rings
+
+#: Shapes on 4 to 6 nodes of 8 GPUs with groups of two or three sorts between nodes.
+SHAPES = (
+    JobShape(tp=8, dp=2, pp=2, micro_batches=4),
+    JobShape(tp=4, dp=4, pp=2, micro_batches=4),
+    JobShape(tp=8, dp=5),
+    JobShape(tp=16, dp=2, micro_batches=2),
+    JobShape(tp=8, dp=3, pp=2, micro_batches=4),
+    JobShape(tp=4, dp=2, pp=4, micro_batches=8),
+)
 
 
 def graph(compute_us: float, size: int, layers: int = 6) -> Graph:
@@ -34,11 +48,11 @@ def graph(compute_us: float, size: int, layers: int = 6) -> Graph:
     return build("layers", ops)
 
 
-def clustered(random: Random) -> Topology:
-    """Return a cluster of 5 to 8 nodes below 2 to 4 leaves, and perhaps two spines."""
+def clustered(random: Random, most: int = 8) -> Topology:
+    """Return a cluster of 5 to ``most`` nodes below 2 to 4 leaves, and perhaps two spines."""
     leaves, spines = random.randint(2, 4), random.randint(1, 2)
     nodes = []
-    for i in range(random.randint(5, 8)):
+    for i in range(random.randint(5, most)):
         leaf = random.randrange(leaves)
         nodes.append(ClusterNode(f"n{i}", 8, (f"leaf{leaf}", f"spine{leaf % spines}", "core")))
     levels = ("node", "leaf", "spine", "core")
@@ -49,29 +63,68 @@ def clustered(random: Random) -> Topology:
     return with_figures(wired(nodes, levels, told), node_gbps=3600, hop_us=2.0)
 
 
-def against_all(clusters: int) -> None:
+@dataclass(frozen=True)
+class Against:
+    """A search against all mappings: steps relative to one another, and whether laws are broken."""
+
+    gap: float
+    over_bound: float
+    is_bound_above: bool
+    is_worse_than_rule: bool
+
+
+def against_all(seed: int, most: int = 12, slots: int = 7, *, is_shaped: bool = False) -> Against:
+    """Compare the search with the best of all mappings of a drawn job onto a drawn cluster.
+
+    A data-parallel job is a ring of 3 to ``slots`` of up to ``most`` nodes; a shaped one has groups
+    of one to three sorts on 4 to 6 of up to 8.
+    """
+    random = Random(seed)
+    topology = clustered(random, 8 if is_shaped else most)
+    over = {node.name: node.above for node in topology.nodes}
+    capacity = {link.name: float(link.capacity_gbps or 0) for link in topology.links}
+    job: Workload
+    if is_shaped:
+        shape = random.choice([each for each in SHAPES if each.gpus <= 8 * len(over)])
+        job = ShapedJob(PUBLISHED["llama3-8b"], ACCELERATORS["h100"], shape, 8)
+        stage = shape.tp * shape.dp
+        sorts = {
+            "tensor": list(rings(shape.gpus, 8, shape.tp, 1)),
+            "data": list(rings(shape.gpus, 8, shape.dp, shape.tp)),
+            "pipeline": list(chains(shape.gpus, 8, stage)),
+        }
+        edges = [sorts[group.name] for group in job.groups]
+        mappings = every_mapping(over, job.slots)
+    else:
+        job = DataParallelJob(graph(30_000.0, 10**9), random.randint(3, min(slots, len(over))), 8)
+        edges = [list(rings(job.slots, 1, job.slots, 1))]
+        mappings = every_ring(over, job.slots)
+    found = {tuple(bandwidth(each, nodes, over, capacity) for each in edges) for nodes in mappings}
+    best = min(job.step_us(topology, gbps) for gbps in found)
+    wiring, free = wiring_of(topology), np.arange(len(topology.nodes))
+    mapping = find_mapping(MappingJudge(wiring, job), free)
+    bound = least_step_us(wiring, job, free)
+    return Against(
+        mapping.best.time_us / best - 1,
+        best / bound - 1,
+        bound > best * (1 + 1e-9),
+        any(mapping.best.time_us > rival.time_us for _, rival in mapping.rivals),
+    )
+
+
+def many_clusters(clusters: int, *, is_shaped: bool) -> None:
     """Print how far the search is from the best of all mappings, and whether the bound holds."""
-    gaps, above, worse, tightness = [], 0, 0, []
-    for seed in range(clusters):
-        random = Random(seed)
-        topology = clustered(random)
-        slots = random.randint(3, min(6, len(topology.nodes)))
-        job = DataParallelJob(graph(30_000.0, 10**9), slots, 8)
-        over = {node.name: node.above for node in topology.nodes}
-        capacity = {link.name: float(link.capacity_gbps or 0) for link in topology.links}
-        edges = list(rings(slots, 1, slots, 1))
-        found = {bandwidth(edges, nodes, over, capacity) for nodes in every_mapping(over, slots)}
-        best = min(job.step_us(topology, [gbps]) for gbps in found)
-        wiring, free = wiring_of(topology), np.arange(len(topology.nodes))
-        mapping = find_mapping(MappingJudge(wiring, job), free)
-        gaps.append(mapping.best.time_us / best - 1)
-        bound = least_step_us(wiring, job, free)
-        above += bound > best * (1 + 1e-9)
-        tightness.append(best / bound - 1)
-        worse += any(mapping.best.time_us > rival.time_us for _, rival in mapping.rivals)
+    begun = time.process_time()
+    found = [against_all(seed, is_shaped=is_shaped) for seed in range(clusters)]
+    gaps = [each.gap for each in found]
     print(
-        f"{clusters} clusters: mean gap {mean(gaps):.3%}, worst {max(gaps):.2%}; bound above "
-        f"{above}, best over bound {mean(tightness):.2%} in the mean; worse than a rule {worse}"
+        f"{clusters} clusters, {'shapes' if is_shaped else 'rings'}: best found in "
+        f"{sum(gap <= 1e-9 for gap in gaps)}, mean gap {mean(gaps):.3%}, worst {max(gaps):.2%}; "
+        f"bound above {sum(each.is_bound_above for each in found)}, best over bound "
+        f"{mean(each.over_bound for each in found):.2%} in the mean; worse than a rule "
+        f"{sum(each.is_worse_than_rule for each in found)}; "
+        f"{time.process_time() - begun:.0f} s of CPU",
+        flush=True,
     )
 
 
@@ -117,8 +170,8 @@ def main() -> None:
     parser.add_argument("--clusters", type=int, default=200)
     parser.add_argument("--mixes", type=int, default=10)
     given = parser.parse_args()
-    if given.clusters:
-        against_all(given.clusters)
+    for is_shaped in (False, True) if given.clusters else ():
+        many_clusters(given.clusters, is_shaped=is_shaped)
     if given.mixes:
         many_candidates(given.mixes)
 

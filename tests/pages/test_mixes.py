@@ -12,6 +12,11 @@ def test_two_jobs_collide_and_do_not_when_planned(page: Page) -> None:
     expect(page.locator("#answer li").first).to_have_text("two: begin 250.3 ms later.")
     expect(page.locator("#blames tbody tr").first).to_contain_text("280 ms")
     expect(page.locator("#use .plot .main-svg").first).to_be_visible()
+    drawing = page.locator("#time .mix-timeline")
+    expect(drawing.locator("rect.slowed")).to_have_count(6)
+    expect(drawing.locator("rect.sends")).to_have_count(2)
+    page.locator("#time summary").click()
+    expect(page.locator("#time li", has_text="two: 1 iteration begun")).to_have_count(2)
     assert everywhere(page) == []
     page.get_by_label("First rule", exact=True).select_option("cassini")
     expect(page.locator("#blames tbody tr").first).to_contain_text("30 ms")

@@ -260,3 +260,17 @@ def test_faults_are_all_named() -> None:
         "duplicate_id",
         "out_of_range",  # no time
     ]
+
+
+@pytest.mark.parametrize("seed", range(0, 40, 5))
+def test_times_are_the_same_whoever_is_blamed(seed: int) -> None:
+    mix, terms, _, _ = drawn(seed)
+    full, brief = (simulate_mix(mix, terms, is_blamed=is_blamed) for is_blamed in (True, False))
+    assert (brief.times, brief.begins, brief.pattern_us) == (
+        full.times,
+        full.begins,
+        full.pattern_us,
+    )
+    assert brief.lost == ()
+    traced = simulate_mix(mix, terms, is_traced=True, is_blamed=False)
+    assert traced.carried == simulate_mix(mix, terms, is_traced=True).carried

@@ -1,7 +1,7 @@
 """The page of jobs that share links: predicted from each alone, beside measured."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import fmean, median
@@ -171,32 +171,42 @@ def _slowdown(times: Sequence[JobTime], rule: str, value: str) -> float:
 
 
 def write(folder: Path, part: Mapping[str, Any]) -> str:
-    """Write ``jobs.json`` and ``jobs.md``; return the page."""
+    """Write ``jobs.json`` and ``jobs.md``; return the page.
+
+    Mixes of a file that is there and that were not measured again stay as they are in it.
+    """
     folder.mkdir(parents=True, exist_ok=True)
+    before = _kept(folder / "jobs.json", {cell["mix"] for cell in part["cells"]})
     times = [time for cell in part["cells"] for time in times_of(cell)]
     gains = [
         gain
         for cell in part["cells"]
         if (gain := gain_of(cell, [time for time in times if time.mix == cell["mix"]]))
     ]
-    runs = [run for cell in part["cells"] for run in cell["runs"]]
+    times = [*(JobTime(**own) for own in before["times"]), *times]
+    gains = [*(ShiftGain(**own) for own in before["shifts"]), *gains]
+    cells = [*before["mixes"], *(_plain(cell) for cell in part["cells"])]
+    said = list(part["said"])
+    if before["mixes"]:
+        again = ", ".join(cell["mix"] for cell in part["cells"])
+        said = [*before["said"], f"Measured later: {again}.", *part["said"]]
+    runs = [run for cell in cells for run in cell["runs"]]
     steps = {run["rule"]: run["steps"] for run in reversed(runs)}  # of the first time
+    rounds = [len(run["rounds"]) for cell in part["cells"] for run in cell["runs"]]
     summary = _summary(times, gains)
     text = [
         _HEAD.format(
-            said="\n".join(
-                f"- {each}" for each in (*part["said"], _beside(runs), *_left_out(part))
-            ),
+            said="\n".join(f"- {each}" for each in (*said, _beside(runs), *_left_out(cells))),
             shifted_steps=steps.get(SHIFTED, 0),
             steps=steps[ALONE],
-            rounds=max(len(run["rounds"]) for run in runs),
+            rounds=max(rounds),
             slack=SLACK,
         ),
         _sentences(summary),
         _JOBS,
         table(
             ("mix", "job", "MB", "compute", "sent", "racks", "offset", "period"),
-            [row for cell in part["cells"] for row in _jobs(cell)],
+            [row for cell in cells for row in _jobs(cell)],
         ),
         _TIMES,
         table(("mix", "job", *_COLUMNS.values()), list(_rows(times))),
@@ -218,11 +228,11 @@ def write(folder: Path, part: Mapping[str, Any]) -> str:
         ),
     ]
     kept = {
-        "said": part["said"],
+        "said": said,
         "summary": summary,
         "times": [asdict(time) for time in times],
         "shifts": [asdict(gain) for gain in gains],
-        "mixes": [_plain(cell) for cell in part["cells"]],
+        "mixes": cells,
     }
     (folder / "jobs.json").write_text(json.dumps(kept, indent=1) + "\n")
     page = "\n".join(text).rstrip() + "\n"
@@ -292,9 +302,21 @@ def _jobs(cell: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
         )
 
 
-def _left_out(part: Mapping[str, Any]) -> Iterator[str]:
+def _kept(path: Path, again: Collection[str]) -> dict[str, Any]:
+    """Return what a file has of mixes that were not measured again."""
+    before = json.loads(path.read_text()) if path.exists() else {}
+    return {
+        "said": before.get("said", []),
+        **{
+            name: [each for each in before.get(name, []) if each["mix"] not in again]
+            for name in ("times", "shifts", "mixes")
+        },
+    }
+
+
+def _left_out(cells: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     """Say which mixes there are, and were not measured."""
-    measured = {cell["mix"] for cell in part["cells"]}
+    measured = {cell["mix"] for cell in cells}
     if left := [name for name in MIXES if name not in measured]:
         yield f"Not measured yet: {', '.join(left)}."
 

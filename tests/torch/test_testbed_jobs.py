@@ -14,7 +14,7 @@ pytest.importorskip("torch")
 from solver.jobs.mix import JobTerms
 from tests.testbed import hosts
 from tests.testbed.mixes import ALONE, FAIR, SHIFTED, counted, measured_terms, mix_of
-from tests.testbed.mixes_page import gain_of, times_of
+from tests.testbed.mixes_page import gain_of, times_of, write
 from tests.testbed.plans import whole
 from tests.testbed.sessions import ROOT
 
@@ -103,6 +103,29 @@ def test_a_shift_that_loses_its_place_is_counted():
     assert gain.predicted == pytest.approx(1 - 371 / 431)
     assert gain.lost == 1
     assert gain.last > 1.2 > gain.first == 1.0
+
+
+def test_a_page_keeps_mixes_that_were_not_measured_again(tmp_path: Path):
+    runs = (
+        *(run(ALONE, [JobTerms()], [said(*[370.0] * 4)]) for _ in range(2)),
+        run(FAIR, [JobTerms()] * 2, [said(*[444.0] * 4)] * 2),
+    )
+    for runs_of_job, name in zip(runs, ("0", "1"), strict=False):
+        runs_of_job["terms"] = {name: asdict(JobTerms())}
+        runs_of_job["rounds"] = [{name: said(*[370.0] * 4)}]
+    jobs = [JOB | {"megabytes": 1.0, "compute_ms": 1.0, "is_whole": True}] * 2
+    measured = cell(*runs) | {"jobs": jobs}
+    write(tmp_path, {"said": ["the first"], "cells": [measured | {"mix": "alike"}]})
+    before = json.loads((tmp_path / "jobs.json").read_text())
+    page = write(tmp_path, {"said": ["the second"], "cells": [measured | {"mix": "three"}]})
+    after = json.loads((tmp_path / "jobs.json").read_text())
+    assert after["said"] == ["the first", "Measured later: three.", "the second"]
+    assert after["times"][: len(before["times"])] == before["times"]
+    assert [mix["mix"] for mix in after["mixes"]] == ["alike", "three"]
+    assert page.count("| three | ") == page.count("| alike | ") == 4
+    write(tmp_path, {"said": ["the third"], "cells": [measured | {"mix": "alike"}]})
+    again = json.loads((tmp_path / "jobs.json").read_text())
+    assert [mix["mix"] for mix in again["mixes"]] == ["three", "alike"]
 
 
 def test_terms_that_are_measured_hold_the_shift_of_the_plan():

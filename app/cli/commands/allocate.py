@@ -59,6 +59,9 @@ def allocate(
     moves: Annotated[int | None, option("AllocationRequest.moves", metavar="N")] = None,
     simulated: Annotated[int | None, option("AllocationRequest.simulated", metavar="N")] = None,
     count: Annotated[int | None, option("AllocationRequest.count", metavar="N")] = None,
+    cluster: Annotated[
+        bool, typer.Option("--cluster", help="Show switches and the use of links, too.")
+    ] = False,
     set_: Set = None,
     server: ServerUrl = None,
     json_: AsJson = False,
@@ -99,6 +102,7 @@ def allocate(
         moves=moves,
         simulated=simulated,
         count=count,
+        has_cluster=cluster or None,
     )
     with explaining(str(topology), fields, assigned=assigned):
         body = assigned.on({"topology": wiring, "job": own, **fields})

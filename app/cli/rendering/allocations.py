@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from itertools import groupby
 
 from app.cli.rendering.page import page
-from app.cli.rendering.tables import table
+from app.cli.rendering.tables import Table, table
 from app.schemas.allocations import AllocationAnswer, AllocationRow
 
 
@@ -25,6 +25,7 @@ def render(answer: AllocationAnswer) -> str:
         [table(heads, rows)],
         [best.why, *_undecided(answer)],
         [table(["job", "alone ms", "beside ms", "slow-down"], _jobs(best))] if has_others else [],
+        _cluster(answer),
         ["Rules of today, alone:", table(["rule", "step ms", "nodes"], _rules(answer))],
         answer.notes,
     )
@@ -55,6 +56,38 @@ def _jobs(row: AllocationRow) -> Iterator[tuple[str, ...]]:
             f"{job.time_us / 1e3:,.3f}",
             f"{job.slowdown:.3f}",
         )
+
+
+def _cluster(answer: AllocationAnswer) -> list[str | Table]:
+    """Write each switch, the use of its link up before and with the best, and its nodes."""
+    cluster, best = answer.cluster, answer.best[0]
+    if cluster is None:
+        return []
+    changed = {each.link: each for each in best.links or ()}
+    up = {link.below: link for link in cluster.links}
+    nodes = {node.name: node for node in cluster.nodes}
+    depth: dict[str, int] = {}
+    rows = []
+    for switch in cluster.switches:
+        depth[switch.name] = 0 if switch.above is None else depth[switch.above] + 1
+        cells = ["", "", ""]
+        if link := up.get(switch.name):
+            now = changed.get(link.name)
+            cells = [
+                f"{link.capacity_gbps:,.6g}",
+                f"{now.before if now else link.use:.0%}",
+                f"{now.use if now else link.use:.0%}",
+            ]
+        own = [nodes[name] for name in switch.nodes]
+        for kind, count in (
+            ("new", sum(node.name in best.nodes for node in own)),
+            ("busy", sum(bool(node.jobs) for node in own)),
+            ("free", sum(node.is_free and node.name not in best.nodes for node in own)),
+        ):
+            cells.append(f"{count:,} {kind}" if count else "")
+        rows.append(["  " * depth[switch.name] + switch.name, *cells])
+    heads = ["switch", "Gbit/s up", "used before", "then", "nodes", "", ""]
+    return ["The cluster, and the use of links up, with the first set:", table(heads, rows)]
 
 
 def _rules(answer: AllocationAnswer) -> Iterator[tuple[str, ...]]:

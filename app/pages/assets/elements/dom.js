@@ -28,6 +28,37 @@ export function el(tag, attributes = {}, ...children) {
 }
 
 /**
+ * Make an element of a drawing; else as {@link el}.
+ *
+ * @template {keyof SVGElementTagNameMap} Tag
+ * @param {Tag} tag
+ * @param {Record<string, string | number>} [attributes]
+ * @param {...Child} children
+ * @returns {SVGElementTagNameMap[Tag]}
+ */
+export function svg(tag, attributes = {}, ...children) {
+  const made = document.createElementNS("http://www.w3.org/2000/svg", tag);
+  for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, String(value));
+  made.append(...children.flat(Infinity).filter((child) => child !== null && child !== undefined));
+  return made;
+}
+
+/**
+ * Draw in an element, and again whenever its width has changed.
+ *
+ * @param {HTMLElement} host
+ * @param {(width: number) => SVGElement} make
+ */
+export function drawn(host, make) {
+  let wide = 0;
+  new ResizeObserver(() => {
+    if (host.clientWidth === wide || host.clientWidth === 0) return;
+    wide = host.clientWidth;
+    fill(host, make(wide));
+  }).observe(host);
+}
+
+/**
  * Put something in the place of what an element has.
  *
  * @template {Element} Host

@@ -1,6 +1,7 @@
 // Node sets of a job: ranked, and what each makes of the jobs that run before it is taken.
 
 import { bars } from "../charts/bars.js";
+import { drawCluster } from "../cluster/map.js";
 import { byId, el, facts, fill } from "../elements/dom.js";
 import { figure } from "../elements/figures.js";
 import { count, number, time, times } from "../elements/format.js";
@@ -79,7 +80,10 @@ function showChosen(host, row, place) {
     bars: row.jobs.map((job) => ({
       name: called(job),
       value: job.slowdown,
-      text: `${times(job.slowdown)}, ${time(job.time_us)}`,
+      text:
+        job.before === null
+          ? `${times(job.slowdown)}, ${time(job.time_us)}`
+          : `${times(job.before)} → ${times(job.slowdown)}, ${time(job.time_us)}`,
       tone: job.name ? "c7" : "c1",
     })),
   }).catch(complain);
@@ -119,6 +123,7 @@ async function show(answer) {
   const choose = (place) => {
     write({ set: place === 0 ? "" : place + 1 });
     showChosen(byId("chosen"), rows[place], place);
+    drawCluster(byId("cluster"), answer.cluster, rows[place]);
     ranked.select(String(place));
   };
   const ranked = rank(byId("ranked"), rows, choose);
@@ -156,5 +161,6 @@ ask(byId("form"), byId("work"), byId("content"), {
     { name: "How many to return", of: "count", isNumber: true },
     { name: "How many to simulate", of: "simulated", isNumber: true },
   ],
+  asked: (request) => ({ ...request, has_cluster: true }),
   show,
 }).catch(complain);

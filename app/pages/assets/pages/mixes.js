@@ -8,6 +8,7 @@ import { ask } from "../elements/request.js";
 import { read, write } from "../elements/state.js";
 import { table } from "../elements/table.js";
 import { term } from "../elements/term.js";
+import { drawTimeline } from "../mix/timeline.js";
 import { drawUse } from "../mix/use.js";
 import { complain } from "../service/api.js";
 
@@ -135,11 +136,9 @@ async function show(answer) {
     const [a, b] = [runOf(state.from, "fair"), runOf(state.to, "joint")];
     listJobs(byId("jobs"), a, b);
     listBlames(byId("blames"), a);
-    drawUse(
-      byId("use"),
-      state.link,
-      [a, b].map((run) => ({ name: called(run.rule), run })),
-    ).catch(complain);
+    const beside = [a, b].map((run) => ({ name: called(run.rule), run }));
+    drawTimeline(byId("time"), beside);
+    drawUse(byId("use"), state.link, beside).catch(complain);
   };
   const pick = (name, key, options) =>
     choice(name, options, state[key], (value) => {
