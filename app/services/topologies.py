@@ -13,17 +13,17 @@ from solver.errors import Fault, InterlaceError
 
 def topology_of(body: TopologyBody, faults: list[Fault]) -> Topology | None:
     """Return the topology that is meant, or None with all that is wrong or missing."""
-    told = [form for form in TOPOLOGY_FORMS if getattr(body, form) is not None]
-    if len(told) != 1:
+    forms = [form for form in TOPOLOGY_FORMS if getattr(body, form) is not None]
+    if len(forms) != 1:
         detail = (
-            f"Topology: give one of {', '.join(TOPOLOGY_FORMS)}; got {', '.join(told) or 'none'}."
+            f"Topology: give one of {', '.join(TOPOLOGY_FORMS)}; got {', '.join(forms) or 'none'}."
         )
         faults.append(Fault("/topology", FaultCode.MISSING_FIELD, detail))
         return None
     try:
-        topology = _of_form(body, told[0])
+        topology = _of_form(body, forms[0])
     except InterlaceError as error:
-        place = f"/topology/{told[0]}"
+        place = f"/topology/{forms[0]}"
         faults += [replace(fault, pointer=place + fault.pointer) for fault in error.faults]
         return None
     known = topology.link_by_name
