@@ -37,6 +37,7 @@ from app.operations.settings import Settings
 from app.pages import routes as pages
 from app.routers import (
     allocations,
+    comparisons,
     cost_models,
     docs,
     estimates,
@@ -179,6 +180,7 @@ def _include(app: FastAPI) -> None:
         shapes,
         mixes,
         allocations,
+        comparisons,
     ):
         app.include_router(routes.router, dependencies=strict)
     app.include_router(graphs.imports, dependencies=strict)

@@ -100,6 +100,23 @@ LABELS: dict[str, str] = {
 }
 
 
+#: The examples as people write them.
+EXAMPLES: dict[str, str] = {
+    "two_layers": "Two layers",
+    "resnet50": "ResNet-50",
+    "t5_small": "T5-small",
+    "bert_base": "BERT-base",
+    "bert_large": "BERT-large",
+    "gpt2": "GPT-2",
+    "llama_7b": "LLaMA-7B",
+    "vgg16": "VGG-16",
+    "fsdp_llama_7b": "LLaMA-7B under FSDP",
+    "tp_gpt_8b": "GPT 8B, tensor parallel",
+    "seq2seq": "Seq2Seq",
+    "transformer": "Transformer",
+}
+
+
 def label(name: str) -> str:
     """Return what people call a policy; the name itself where nobody wrote another."""
     return LABELS.get(name, name)

@@ -8,12 +8,14 @@ from pydantic_core import to_json
 from app.calls.messages import Answered
 from app.jobs.kinds import PLAN, SIMULATION
 from app.jobs.results import (
+    comparable,
     parameter_server_of,
     parameter_server_request_of,
     problem_and_answer,
     sweep_of,
 )
 from app.services import certificates, exports, plans, simulations
+from app.services.comparisons import compared
 from app.services.cost_curves import answer_of as cost_curves_of
 from app.services.parameter_servers import views
 from app.services.sweeps import views as sweep_views
@@ -28,6 +30,12 @@ def plan_timeline(store: Store, plan_id: str, beside: str | None) -> Answered:
     """Draw a plan as a Chrome trace, beside a policy."""
     problem, answer = problem_and_answer(store, PLAN, plan_id)
     return _json(plans.timeline(problem, json.loads(answer), beside))
+
+
+def comparison(store: Store, first: str, second: str) -> Answered:
+    """Set two answers side by side, each named as ``plans/ID`` or ``simulations/ID``."""
+    found = compared(comparable(store, first), comparable(store, second))
+    return Answered(found.model_dump_json().encode())
 
 
 def plan_certificate(store: Store, plan_id: str) -> Answered:

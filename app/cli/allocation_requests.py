@@ -6,9 +6,7 @@ from typing import Any
 import typer
 
 from app.reading.parsing import read_json
-
-#: Fields that make a JSON file a topology of our own form.
-_OWN = ("slurm", "document", "fat_tree", "rails", "nodes")
+from app.schemas.allocations import TOPOLOGY_FORMS
 
 
 def topology_of_file(path: Path) -> dict[str, Any]:
@@ -26,7 +24,7 @@ def topology_of_file(path: Path) -> dict[str, Any]:
 
 
 def _form_of(found: Any) -> dict[str, Any]:
-    if isinstance(found, dict) and any(field in found for field in _OWN):
+    if isinstance(found, dict) and any(field in found for field in TOPOLOGY_FORMS):
         return found
     return {"document": found}
 

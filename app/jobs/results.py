@@ -4,11 +4,13 @@ from typing import Any
 
 from app.errors import NoResult, NotFound
 from app.jobs import table as jobs
-from app.jobs.kinds import MODELS, PARAMETER_SERVER, PLAN, SWEEP
+from app.jobs.kinds import MODELS, PARAMETER_SERVER, PLAN, SIMULATION, SWEEP
 from app.reading.requests import problem_of, read_body
 from app.references import resolve
 from app.schemas.parameter_servers import ParameterServerAnswer, ParameterServerRequest
+from app.schemas.plans import PlanAnswer
 from app.schemas.problem import CheckedRequest
+from app.schemas.simulations import SimulationAnswer
 from app.schemas.sweeps import SweepAnswer
 from app.storage.database import Store
 from app.storage.library import library_of
@@ -25,6 +27,14 @@ def problem_and_answer(store: Store, kind: str, job_id: str) -> tuple[CheckedReq
     """
     request, result = jobs.answered(store, kind, job_id)
     return problem_of(read_body(request, resolve(MODELS[kind]), library_of(store))), result
+
+
+def comparable(store: Store, place: str) -> PlanAnswer | SimulationAnswer:
+    """Return the answer at ``plans/ID`` or ``simulations/ID``, as :func:`sweep_of` does."""
+    collection, _, job_id = place.partition("/")
+    if collection == "plans":
+        return PlanAnswer.model_validate_json(jobs.answered(store, PLAN, job_id)[1])
+    return SimulationAnswer.model_validate_json(jobs.answered(store, SIMULATION, job_id)[1])
 
 
 def sweep_of(store: Store, sweep_id: str) -> SweepAnswer:

@@ -108,26 +108,26 @@ def get(store: Store, kind: str, job_id: str) -> JobRecord:
         return _get(connection, kind, job_id, store.caller)
 
 
-def get_all(store: Store, asked: Sequence[tuple[str, str]]) -> list[JobRecord | Exception]:
+def get_all(store: Store, wanted: Sequence[tuple[str, str]]) -> list[JobRecord | Exception]:
     """Return the job of each kind and id, or its NotFound: two looks at the database for all."""
     with store.reading() as connection:
-        ids = {job_id for _, job_id in asked}
+        ids = {job_id for _, job_id in wanted}
         rows = connection.execute(_light().where(JobRow.id.in_(ids))).mappings().all()
         tags = _tags(connection, [row["number"] for row in rows])
-    found = {(row["kind"], row["id"]): _job(row, tags.get(row["number"], [])) for row in rows}
-    return [found.get(each) or not_found(each[0]) for each in asked]
+    records = {(row["kind"], row["id"]): _job(row, tags.get(row["number"], [])) for row in rows}
+    return [records.get(each) or not_found(each[0]) for each in wanted]
 
 
 def revisions(store: Store, ids: Sequence[str]) -> dict[str, tuple[int, bool]]:
     """Return the revision of each job that there is, and whether it has ended."""
-    found = {}
+    states = {}
     with store.reading() as connection:
         for i in range(0, len(ids), _AT_ONCE):
             some = JobRow.id.in_(ids[i : i + _AT_ONCE])
             query = select(JobRow.id, JobRow.revision, JobRow.state).where(some)
             for job_id, revision, state in connection.execute(query):
-                found[job_id] = (revision, state in ENDED)
-    return found
+                states[job_id] = (revision, state in ENDED)
+    return states
 
 
 def payload(store: Store, number: int, part: str) -> bytes | None:
@@ -158,10 +158,10 @@ def answered(store: Store, kind: str, job_id: str) -> tuple[bytes, bytes]:
         job = _get(connection, kind, job_id, store.caller)
         parts = select(PayloadRow.part, PayloadRow.content).where(PayloadRow.job == job.number)
         both = parts.where(PayloadRow.part.in_([REQUEST, RESULT]))
-        found = {row.part: row.content for row in connection.execute(both)}
-    if not job.has_ended or RESULT not in found:
+        payloads = {row.part: row.content for row in connection.execute(both)}
+    if not job.has_ended or RESULT not in payloads:
         raise NoResult(f"This {KINDS[kind].word} has no result: it is {job.state}.")
-    return found[REQUEST], found[RESULT]
+    return payloads[REQUEST], payloads[RESULT]
 
 
 def files(store: Store, number: int) -> list[bytes]:
@@ -306,22 +306,22 @@ def _get(
 
 def _tags(connection: Connection, numbers: Sequence[int]) -> dict[int, list[str]]:
     """Return the words on each of some jobs."""
-    found: dict[int, list[str]] = {}
+    tags: dict[int, list[str]] = {}
     if numbers:
         of_these = select(TagRow.job, TagRow.tag).where(TagRow.job.in_(numbers))
         for job, word in connection.execute(of_these):
-            found.setdefault(job, []).append(word)
-    return found
+            tags.setdefault(job, []).append(word)
+    return tags
 
 
 def _job(row: Mapping[Any, Any], tags: list[str]) -> JobRecord:
     values = dict(row)
-    told, beat_at = values.pop("progress"), values.pop("heartbeat_at")
+    written, beat_at = values.pop("progress"), values.pop("heartbeat_at")
     error = values.pop("error")
-    progress = dict.fromkeys(_PROGRESS) | (json.loads(told) if told else {})
+    progress = dict.fromkeys(_PROGRESS) | (json.loads(written) if written else {})
     return JobRecord(
         **{**values, "summary": json.loads(values["summary"])},
-        progress={**progress, "heartbeat_at": beat_at} if told or beat_at else None,
+        progress={**progress, "heartbeat_at": beat_at} if written or beat_at else None,
         error=json.loads(error) if error else None,
         tags=sorted(tags),  # here: databases differ in the order of texts
     )

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from app import VERSION, names
-from solver.glossary import LABELS, TERMS
+from solver.glossary import EXAMPLES, LABELS, TERMS
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -19,6 +19,7 @@ _NAMES = {
     "bounds": names.BOUND_KINDS,
     "compressions": names.COMPRESSIONS,
     "devices": names.DEVICES,
+    "examples": EXAMPLES,
     "exports": names.EXPORTS,
     "fifo": names.FIFO,
     "fits": names.FITS,

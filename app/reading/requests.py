@@ -58,9 +58,9 @@ def read_body(
         As :func:`read_json` and :func:`read_parsed` do; also when a body that does not fit has
         more than :data:`MAX_MISFIT_VALUES` values, each of which would take up memory.
     """
-    found = read_fast(body.removeprefix(BOM_UTF8), model, library.graph)
-    if found is not None:
-        return _checked(*found, library)
+    parsed = read_fast(body.removeprefix(BOM_UTF8), model, library.graph)
+    if parsed is not None:
+        return _checked(*parsed, library)
     _refuse_long(body)
     raw, unknown = with_graph(read_json(body), library.graph)
     try:
@@ -117,9 +117,9 @@ def read_placements(
     """
     from app.schemas.placements import PlacementsRequest  # noqa: PLC0415 - takes time
 
-    found = read_fast(body.removeprefix(BOM_UTF8), PlacementsRequest, library.graph)
-    if found is not None:
-        return _checked_placements(*found)
+    parsed = read_fast(body.removeprefix(BOM_UTF8), PlacementsRequest, library.graph)
+    if parsed is not None:
+        return _checked_placements(*parsed)
     _refuse_long(body)
     return parsed_placements(read_json(body), library)
 
@@ -242,18 +242,18 @@ def _checked(
             faults.append(Fault("/graph/ops", FaultCode.OUT_OF_RANGE, detail))
     faults += request.own_faults()
     faults += step_faults(getattr(request, "steps", None) or [])  # of parameter servers alone
-    known: dict[str, Any] = {}
+    changes: dict[str, Any] = {}
     if isinstance(request, ClusterRequest):
         cluster, unknown = with_models(request.cluster, library.model)
         faults += unknown or _cluster_faults(ops, request, cluster)
-        known["cluster"] = cluster
+        changes["cluster"] = cluster
     if (believed := getattr(request, "believed", None)) is not None:
         body, wrong = _believed(ops, believed, library)
         faults += wrong
-        known["believed"] = body
+        changes["believed"] = body
     if faults or (graph is None and ops is not None):
         raise InvalidRequest(list(dict.fromkeys(faults)))
-    return graph, request.model_copy(update=known)
+    return graph, request.model_copy(update=changes)
 
 
 def _believed(
@@ -263,8 +263,8 @@ def _believed(
     if body.cluster is None:
         return body, []
     cluster, unknown = with_models(body.cluster, library.model)
-    found = unknown or [*cluster_faults(cluster), *lane_faults(ops or [], cluster)]
-    faults = [Fault(f"/believed{f.pointer}", f.code, f"Believed: {f.detail}") for f in found]
+    in_cluster = unknown or [*cluster_faults(cluster), *lane_faults(ops or [], cluster)]
+    faults = [Fault(f"/believed{f.pointer}", f.code, f"Believed: {f.detail}") for f in in_cluster]
     return body.model_copy(update={"cluster": cluster}), faults
 
 
@@ -279,5 +279,5 @@ def _cluster_faults(
         point = points()[0]
         cluster = cluster.model_copy(update=point)
         swept = {f"/cluster/{f}": f"/{axis}" for axis, f in AXES.items() if f in point}
-    found = [*cluster_faults(cluster), *lane_faults(ops or [], cluster)]
-    return [Fault(swept.get(f.pointer, f.pointer), f.code, f.detail) for f in found]
+    in_cluster = [*cluster_faults(cluster), *lane_faults(ops or [], cluster)]
+    return [Fault(swept.get(f.pointer, f.pointer), f.code, f.detail) for f in in_cluster]

@@ -91,7 +91,7 @@ def fitting(raw: Any, model: type[Model]) -> Model | None:
     body, faults = _narrowed(raw, model)
     if faults or _crowd_faults(body, model):
         return None
-    if any(_is_wide_op(op) for found in _op_lists(raw, model) for op in found.ops[: MAX_OPS + 1]):
+    if any(_is_wide_op(op) for listed in _op_lists(raw, model) for op in listed.ops[: MAX_OPS + 1]):
         return None
     try:
         return model.model_validate(raw)
@@ -105,14 +105,14 @@ def shape_faults(raw: Any, model: type[Model]) -> list[Fault]:
     schema, fields = _schema_of(model), partial(_fields_of, model)
     crowd = _crowd_faults(body, model)
     stop = len(crowd)
-    for found in _op_lists(raw, model):
-        _empty(body, found.place)
+    for listed in _op_lists(raw, model):
+        _empty(body, listed.place)
         if stop:
             continue
-        faults += _ops_faults(raw, found, schema, fields)
-        if len(faults) >= MAX_FAULTS_SOUGHT and found.one is _STEP_OP:
+        faults += _ops_faults(raw, listed, schema, fields)
+        if len(faults) >= MAX_FAULTS_SOUGHT and listed.one is _STEP_OP:
             detail = (
-                f"Steps up to {found.place[1]} have {len(faults):,} faults; the others were not "
+                f"Steps up to {listed.place[1]} have {len(faults):,} faults; the others were not "
                 "looked at."
             )
             faults.append(Fault("/steps", FaultCode.TOO_MANY_FAULTS, detail))
@@ -160,9 +160,9 @@ def _op_lists(raw: Any, model: type[RequestModel]) -> Iterator[_Ops]:
     """Yield the lists of ops of a body, whose faults are looked for op by op."""
     if "graph" in model.model_fields and (ops := ops_of(raw)) is not None:
         yield _Ops(("graph", "ops"), ops, _OP, _OPS)
-    for i, found in enumerate(steps_of(raw, model)):
-        if found is not None:
-            yield _Ops(("steps", i, "ops"), found, _STEP_OP, _STEP_OPS)
+    for i, listed in enumerate(steps_of(raw, model)):
+        if listed is not None:
+            yield _Ops(("steps", i, "ops"), listed, _STEP_OP, _STEP_OPS)
 
 
 def _crowd_faults(raw: Any, model: type[RequestModel]) -> list[Fault]:
@@ -191,33 +191,33 @@ def kind_of(op: dict[str, Any]) -> str:
     return ALL_REDUCE if "bytes" in op else COMPUTE
 
 
-def _ops_faults(raw: Any, found: _Ops, schema: dict[str, Any], fields: Fields) -> list[Fault]:
-    ops, is_graph = found.ops, found.one is _OP
+def _ops_faults(raw: Any, listed: _Ops, schema: dict[str, Any], fields: Fields) -> list[Fault]:
+    ops, is_graph = listed.ops, listed.one is _OP
     if len(ops) > MAX_OPS:
         detail = f"Graph: at most {MAX_OPS:,} ops are planned, got {len(ops):,}."
         return [Fault("/graph/ops", FaultCode.OUT_OF_RANGE, detail)]
     faults: list[Fault] = []
-    for i in _suspects(found):
-        op, place = ops[i], (*found.place, i)
+    for i in _suspects(listed):
+        op, place = ops[i], (*listed.place, i)
         seen = _narrow_slowdown(_narrow(op, place, faults, fields), place, faults)
-        faults += _faults(found.one, seen, raw, place, schema)
+        faults += _faults(listed.one, seen, raw, place, schema)
         if is_graph and isinstance(seen, dict) and seen.get("kind") != kind_of(seen):
             faults += _faults(_OP, {**seen, "kind": kind_of(seen)}, raw, place, schema)
         if len(faults) >= MAX_FAULTS_SOUGHT and i + 1 < len(ops):
-            where = "Graph" if is_graph else f"Step {found.place[1]}"
+            where = "Graph" if is_graph else f"Step {listed.place[1]}"
             detail = (
                 f"{where}: the first {i + 1:,} of {len(ops):,} ops have {len(faults):,} faults; "
                 "the other ops were not looked at."
             )
-            return [Fault(pointer(found.place), FaultCode.TOO_MANY_FAULTS, detail), *faults]
+            return [Fault(pointer(listed.place), FaultCode.TOO_MANY_FAULTS, detail), *faults]
     return faults
 
 
-def _suspects(found: _Ops) -> Iterator[int]:
+def _suspects(listed: _Ops) -> Iterator[int]:
     """Yield the places of the ops that do not fit, and of some beside them."""
-    for start in range(0, len(found.ops), _BLOCK):
-        block = found.ops[start : start + _BLOCK]
-        if any(map(_is_wide_op, block)) or not _all_fit(block, found.many):
+    for start in range(0, len(listed.ops), _BLOCK):
+        block = listed.ops[start : start + _BLOCK]
+        if any(map(_is_wide_op, block)) or not _all_fit(block, listed.many):
             yield from range(start, start + len(block))
 
 
@@ -250,12 +250,13 @@ def _narrowed(raw: Any, model: type[RequestModel]) -> tuple[Any, list[Fault]]:
         for key, value in body.items()
     }
     for place in _LISTS:
-        if (found := _list(body, place)) is not None:
+        if (entries := _list(body, place)) is not None:
             seen = [
-                _narrow(each, (*place, i), faults, fields) for i, each in enumerate(found[:_LISTED])
+                _narrow(each, (*place, i), faults, fields)
+                for i, each in enumerate(entries[:_LISTED])
             ]
             first, *last = place
-            listed = [*seen, *found[_LISTED:]]
+            listed = [*seen, *entries[_LISTED:]]
             body[first] = {**body[first], last[0]: listed} if last else listed
     if isinstance(cluster := body.get("cluster"), dict):
         cluster = _narrow_tables(cluster, ("cluster",), faults)
@@ -316,8 +317,8 @@ def _narrow(value: Any, place: Place, faults: list[Fault], fields: Fields) -> An
     """Keep the fields that the schema knows of an object that has too many."""
     if not _is_wide(value):
         return value
-    known = fields()
-    extra = next(shown(key) for key in value if key not in known)
+    allowed = fields()
+    extra = next(shown(key) for key in value if key not in allowed)
     faults.append(
         Fault(
             pointer(place),
@@ -326,7 +327,7 @@ def _narrow(value: Any, place: Place, faults: list[Fault], fields: Fields) -> An
             f"{MAX_OBJECT_FIELDS}; {extra} is not a known field.",
         )
     )
-    return {key: found for key, found in value.items() if key in known}
+    return {key: content for key, content in value.items() if key in allowed}
 
 
 def _narrow_slowdown(op: Any, place: Place, faults: list[Fault]) -> Any:

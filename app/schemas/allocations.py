@@ -59,6 +59,10 @@ class ClusterNodeBody(RequestModel):
     ] = None
 
 
+#: Fields of a topology of which exactly one says it.
+TOPOLOGY_FORMS = ("slurm", "document", "fat_tree", "rails", "nodes")
+
+
 class TopologyBody(RequestModel):
     """Nodes, switches and links: one of six forms, and the figures that it does not tell."""
 

@@ -1,6 +1,6 @@
 """Belief beside the truth: costs that decide, where those of the cluster are executed."""
 
-from typing import Annotated, Literal
+from typing import Annotated
 
 from pydantic import Field
 
@@ -9,6 +9,7 @@ from app.schemas.base import RequestModel, is_unknown
 from app.schemas.clusters import ClusterBody
 from app.schemas.graphs import ClusterRequest
 from solver.evidence.belief import Belief
+from solver.evidence.robustness import Measure
 from solver.limits import MAX_BELIEVED_FACTOR, MAX_JITTER_SPREAD, MAX_ROBUST_DRAWS
 
 Factor = Annotated[float, Field(ge=1 / MAX_BELIEVED_FACTOR, le=MAX_BELIEVED_FACTOR)]
@@ -17,7 +18,7 @@ Spread = Annotated[float, Field(ge=0, le=MAX_JITTER_SPREAD)]
 
 #: Option of a plan: by what it is chosen over draws of the costs.
 RobustMeasure = Annotated[
-    Literal["mean", "p95"] | None,
+    Measure | None,
     Field(
         exclude_if=is_unknown,
         description="Choose the plan by the `mean` or `p95` of its times over seeded draws of "

@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from app.schemas.base import AnswerModel
+from solver.evidence.brief import Limit
 from solver.explanation.critical import PathStep
 from solver.explanation.explain import Breakdown, TensorTimes
 from solver.explanation.sensitivity import Sensitivity
@@ -22,7 +23,7 @@ class ExplainedAnswer(AnswerModel):
         Field(description="What limits the iteration, and what would move it by how much."),
     ]
     limited_by: Annotated[
-        Literal["compute", "bandwidth", "startup", "tensor", "op", "policy"] | None,
+        Limit | None,
         Field(description="The same in a word; null when nothing takes time."),
     ]
     sensitivities: Annotated[

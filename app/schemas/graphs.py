@@ -17,6 +17,7 @@ from app.limits import (
 )
 from app.schemas.base import PLAIN, Name, RequestModel, is_unknown
 from app.schemas.clusters import ClusterBody
+from app.schemas.networks import OtherKind
 from solver.codes import FaultCode
 from solver.errors import Fault
 from solver.graph import NETWORK, Buffer, Op, RecordedStep
@@ -65,9 +66,7 @@ class ComputeOp(RequestModel):
     ] = None
 
 
-CollectiveKind = Literal[
-    "all_reduce", "all_gather", "reduce_scatter", "broadcast", "all_to_all", "send_recv"
-]
+CollectiveKind = Literal["all_reduce", OtherKind]
 
 
 class CollectiveOp(RequestModel):

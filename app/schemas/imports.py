@@ -1,6 +1,6 @@
 """What an import of another tool's files answers: a graph, its cluster, profiled steps."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from pydantic import Field
 
@@ -8,6 +8,7 @@ from app.schemas.base import AnswerModel, ShownAs
 from app.schemas.clusters import ClusterBody
 from app.schemas.graphs import CollectiveKind, GraphBody
 from app.schemas.profiled_steps import ProfiledStepBody
+from solver.calibration.channels import Basis
 from solver.traces import Report
 
 
@@ -48,7 +49,7 @@ class LaneCost(AnswerModel):
         ),
     ]
     basis: Annotated[
-        Literal["own_sizes", "shared_bandwidth", "assumed_startup", "fastest_link"],
+        Basis,
         Field(
             description="`own_sizes`: the sizes of the kind tell start-up from bandwidth; "
             "`shared_bandwidth`: it has the bandwidth of all kinds on the channel; "

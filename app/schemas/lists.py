@@ -11,6 +11,9 @@ from pydantic import Field
 from app.schemas.base import AnswerModel
 from app.schemas.problem_details import FaultOut
 
+#: What is proven of a plan, as by :func:`solver.bounds.status.status_of`.
+Status = Literal["optimal", "within", "feasible"]
+
 
 class Progress(AnswerModel):
     """How far a job is."""
@@ -70,7 +73,7 @@ class JobSummary(JobOut):
 class PlanSummary(JobSummary):
     """A plan in a list."""
 
-    status: Literal["optimal", "within", "feasible"] | None
+    status: Status | None
     iteration_time_us: float | None
     gap: Annotated[
         float | None,

@@ -3,7 +3,7 @@
 Unknown is null.
 """
 
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Self
 
 from pydantic import Field
 
@@ -13,6 +13,7 @@ from app.schemas.changes import ChangeBody, Changes
 from app.schemas.clusters import ClusterBody
 from app.schemas.explanations import CostWarning, ExplainedAnswer
 from app.schemas.graphs import GraphBody
+from app.schemas.lists import Status
 from app.schemas.plan_options import OptionsBody
 from app.schemas.policies import PAIRS
 from app.schemas.programs import (
@@ -157,7 +158,7 @@ class PlanAnswer(ExplainedAnswer):
     ] = None
     runtime_s: Annotated[float, Field(description="Time that planning took [s].")]
     status: Annotated[
-        Literal["optimal", "within", "feasible"],
+        Status,
         Field(
             description="`optimal`: the iteration time equals the lower bound; `within`: the best "
             "time found does, and the plan takes at most `launch_tolerance` longer."

@@ -1,13 +1,14 @@
 """Programs: what one rank's host asks for, in order, and the memory that it takes."""
 
-from typing import Annotated, Literal
+from typing import Annotated
 
 from pydantic import Field
 
-from app.schemas.base import AnswerModel, is_unknown
+from app.schemas.base import AnswerModel, OneOf, is_unknown
+from app.schemas.lists import Status
 from solver.programs.execute import Holding
 from solver.programs.explanation.critical import PathTimes
-from solver.programs.explanation.earlier import MovedLaunch
+from solver.programs.explanation.earlier import REASONS, MovedLaunch
 from solver.programs.problem import InputsHeld
 from solver.programs.result import RoomierPlan
 
@@ -57,19 +58,8 @@ class LaunchReasonOut(AnswerModel):
         ),
     ]
     why: Annotated[
-        Literal[
-            "start",
-            "input",
-            "channel",
-            "stream",
-            "memory",
-            "under_way",
-            "time",
-            "peak",
-            "put_off",
-            "missed",
-            "host",
-        ],
+        str,
+        OneOf(REASONS),
         Field(
             description="`start`: nothing is before it; `input`: an input is ready only then; "
             "`channel`: its channel carries another; `stream`: the stream of its inputs is busy. "
@@ -95,7 +85,7 @@ class FrontPoint(AnswerModel):
     ] = None
     peak_bytes: int | None = None
     lower_bound_us: float | None = None
-    status: Literal["optimal", "within", "feasible"] | None = None
+    status: Status | None = None
     why_not: Annotated[
         str | None, Field(description="Why there is no plan; null where one is.")
     ] = None

@@ -14,6 +14,7 @@ from app.schemas.changes import ChangeBody, Changes
 from app.schemas.clusters import ClusterBody
 from app.schemas.explanations import CostWarning
 from app.schemas.graphs import GraphBody
+from app.schemas.lists import Status
 from app.schemas.networks import Gbps, Microseconds, Workers
 from app.schemas.policies import PAIRS, BaselineBody, Choices, named_bodies
 from app.schemas.program_options import Bytes, SweptOptions, is_empty
@@ -277,7 +278,7 @@ class SweepCell(AnswerModel):
         ),
     ] = None
     status: Annotated[
-        Literal["optimal", "within", "feasible", "infeasible"] | None,
+        Literal[Status, "infeasible"] | None,
         Field(
             exclude_if=is_unknown,
             description="Of the program of `plan`; `infeasible`: none was found that keeps the "

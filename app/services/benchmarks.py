@@ -41,8 +41,8 @@ def measured(request: CostModelRequest) -> tuple[dict[str, Samples], int | None,
     runs = list(_runs(request))
     faults = _given_faults(request, runs)
     faults += [fault for run in runs if (fault := _kind_fault(run))]
-    found = [run.measurements for run in runs]
-    if not request.mixed and (several := differences(found)):
+    measurements = [run.measurements for run in runs]
+    if not request.mixed and (several := differences(measurements)):
         detail = f"{several} Fit each by itself, or say with `mixed` that they are one."
         faults.append(Fault(f"/{source_of(request)}", FaultCode.MIXED_CLUSTERS, detail))
     if faults:
@@ -50,7 +50,7 @@ def measured(request: CostModelRequest) -> tuple[dict[str, Samples], int | None,
     pools: dict[str, list[Measurements]] = {}
     for run in runs:
         pools.setdefault(run.kind or ALL_REDUCE, []).append(run.measurements)
-    whole = joined(found)
+    whole = joined(measurements)
     notes = list(whole.notes)
     if request.workers and whole.workers and request.workers != whole.workers:
         notes.append(
@@ -62,12 +62,12 @@ def measured(request: CostModelRequest) -> tuple[dict[str, Samples], int | None,
         kind: joined(pools[kind]).samples for kind in KINDS if kind in pools
     }
     workers = request.workers or whole.workers
-    if workers is None and any(READERS[run.format].mark for run in found):
+    if workers is None and any(READERS[run.format].mark for run in measurements):
         notes.append(
             "How many ranks took part is not said, so the cost counts for any number: say it by "
             "`workers` (--workers N)."
         )
-    if any(READERS[run.format].is_recorded for run in found):
+    if any(READERS[run.format].is_recorded for run in measurements):
         samples, assumed = _with_startups(samples, workers)
         notes += assumed
     return samples, workers, notes
@@ -160,12 +160,12 @@ def _runs(request: CostModelRequest) -> Iterator[_BenchmarkRun]:
 
 def _given_faults(request: CostModelRequest, runs: Sequence[_BenchmarkRun]) -> list[Fault]:
     """Find a collective that was given and counts for no run."""
-    told = list(dict.fromkeys(run.own for run in runs if run.own))
-    if request.kind is None or request.kind in told:
+    named = list(dict.fromkeys(run.own for run in runs if run.own))
+    if request.kind is None or request.kind in named:
         return []
     if any(run.own is None and not run.is_given_alone for run in runs):
         return []
-    detail = f"All benchmarks say their collective: {', '.join(told)}; leave `kind` out."
+    detail = f"All benchmarks say their collective: {', '.join(named)}; leave `kind` out."
     return [Fault("/kind", FaultCode.OUT_OF_RANGE, detail)]
 
 
@@ -174,21 +174,23 @@ def _kind_fault(run: _BenchmarkRun) -> Fault | None:
     own, possible = run.own, run.measurements.possible
     planned = [kind for kind in possible if kind in KINDS]
     if (own is not None and own not in KINDS) or (own is None and possible and not planned):
-        known = ", ".join(KINDS)
+        kinds = ", ".join(KINDS)
         what = own or f"one of {', '.join(possible)}"
-        detail = f"The benchmark is {what}, which graphs do not have; they have {known}."
+        detail = f"The benchmark is {what}, which graphs do not have; they have {kinds}."
         return Fault(run.source, FaultCode.NOT_SUPPORTED, detail)
-    told = f"{'' if len(planned) == 1 else 'one of '}{', '.join(planned)}"
+    expected = f"{'' if len(planned) == 1 else 'one of '}{', '.join(planned)}"
     if own is None and run.given is None and run.measurements.kind == OTHER:
-        detail = f"The benchmark does not say its collective; it is {told}. Say which by `kind`."
+        detail = (
+            f"The benchmark does not say its collective; it is {expected}. Say which by `kind`."
+        )
         return Fault(run.source, FaultCode.UNKNOWN_KIND, detail)
     if own is not None and run.is_given_alone and run.given != own:
         detail = f"The benchmark is {own}, not {run.given} as `kind` says."
         return Fault(run.source, FaultCode.OUT_OF_RANGE, detail)
     if run.kind is not None and possible and run.kind not in possible:
         if own is None:
-            detail = f"The benchmark is {told}, not {run.kind} as `kind` says."
+            detail = f"The benchmark is {expected}, not {run.kind} as `kind` says."
         else:
-            detail = f"The benchmark names {own}, but its columns redop and root are of {told}."
+            detail = f"The benchmark names {own}, but its columns redop and root are of {expected}."
         return Fault(run.source, FaultCode.OUT_OF_RANGE, detail)
     return None

@@ -1,121 +1,100 @@
-"""Two plans side by side: figures, what each is of, and which buckets changed."""
+"""Two answers side by side, for command, page and API: figures, notes, and changed buckets."""
 
-from dataclasses import dataclass
-
+from app.schemas.comparisons import AnswerComparison, ChangedBucket, ComparedFigure
 from app.schemas.plans import PlanAnswer
+from app.schemas.schedules import BucketOut
+from app.schemas.simulations import SimulationAnswer
 from solver.units import same
 
+Answer = PlanAnswer | SimulationAnswer
 
-@dataclass(frozen=True, slots=True)
-class ComparedFigure:
-    """A figure of both plans.
-
-    Attributes
-    ----------
-    name, unit
-        What it is, and in what.
-    first, second
-        Of both; None where it is not known.
-    """
-
-    name: str
-    unit: str
-    first: float | None
-    second: float | None
+#: Starts and ends that differ by less than this share of the longer iteration are the same.
+_NEAR = 1e-6
 
 
-@dataclass(frozen=True, slots=True)
-class ChangedBucket:
-    """A bucket that one plan has and the other has not.
-
-    Attributes
-    ----------
-    id, tensors, bytes
-        Its name there, how many tensors, and how large [bytes].
-    is_second
-        Whether the second plan has it.
-    """
-
-    id: str
-    tensors: int
-    bytes: int
-    is_second: bool
-
-
-@dataclass(frozen=True, slots=True)
-class ComparedPlans:
-    """Two plans side by side.
-
-    Attributes
-    ----------
-    sentence
-        Which is faster, and by how much.
-    notes
-        In what they differ besides: graph, cluster, options.
-    figures
-        Of both.
-    alike
-        How many buckets both have: the same tensors, whatever they are called.
-    changed
-        The buckets that one has alone, in the order of their plans.
-    is_reordered
-        Whether the buckets that both have are sent in another order.
-    """
-
-    sentence: str
-    notes: tuple[str, ...]
-    figures: tuple[ComparedFigure, ...]
-    alike: int
-    changed: tuple[ChangedBucket, ...]
-    is_reordered: bool
-
-
-def compared(first: PlanAnswer, second: PlanAnswer) -> ComparedPlans:
-    """Compare two plans; O(tensors + launches)."""
-    sets = [{frozenset(bucket.tensors) for bucket in plan.buckets} for plan in (first, second)]
-    both = sets[0] & sets[1]
-    changed = [
-        ChangedBucket(bucket.id, len(bucket.tensors), bucket.bytes, is_second)
-        for plan, is_second in ((first, False), (second, True))
-        for bucket in plan.buckets
-        if frozenset(bucket.tensors) not in both
-    ]
-    orders = [[each for each in _sent(plan) if each in both] for plan in (first, second)]
-    return ComparedPlans(
-        _sentence(first.iteration_time_us, second.iteration_time_us),
-        tuple(_notes(first, second)),
-        _figures(first, second),
-        len(both),
-        tuple(changed),
-        orders[0] != orders[1],
+def compared(first: Answer, second: Answer) -> AnswerComparison:
+    """Compare two answers; O(tensors + launches), and sorted."""
+    one, other = ({frozenset(b.tensors) for b in each.buckets} for each in (first, second))
+    both = one & other
+    orders = [[key for key in _sent(each) if key in both] for each in (first, second)]
+    figures = _figures(first, second)
+    return AnswerComparison(
+        sentence=_sentence(first, second),
+        notes=_notes(first, second),
+        figures=[each for each in figures if (each.first, each.second) != (None, None)],
+        alike=len(both),
+        changed=_changed(first, second),
+        is_reordered=orders[0] != orders[1],
     )
 
 
-def _sent(plan: PlanAnswer) -> list[frozenset[str]]:
+def _sent(answer: Answer) -> list[frozenset[str]]:
     """List buckets by their first launches."""
-    tensors = {bucket.id: frozenset(bucket.tensors) for bucket in plan.buckets}
-    return [tensors[name] for name in dict.fromkeys(part.bucket for part in plan.schedule.parts)]
+    tensors = {bucket.id: frozenset(bucket.tensors) for bucket in answer.buckets}
+    return [tensors[name] for name in dict.fromkeys(part.bucket for part in answer.schedule.parts)]
 
 
-def _sentence(first: float, second: float) -> str:
-    if same(first, second):
-        return f"Both take {first / 1e3:,.3f} ms."
-    less, word = abs(first - second), "less" if second < first else "more"
-    share = f" ({100 * less / first:.1f} %)" if first > 0 else ""
+def _spans(answer: Answer) -> dict[frozenset[str], tuple[BucketOut, float, float]]:
+    """Return each bucket by its tensors, with when it starts and ends [us]."""
+    spans: dict[str, tuple[float, float]] = {}
+    for part in answer.schedule.parts:
+        start, end = spans.get(part.bucket, (part.start_us, part.end_us))
+        spans[part.bucket] = min(start, part.start_us), max(end, part.end_us)
+    return {
+        frozenset(each.tensors): (each, *spans[each.id])
+        for each in answer.buckets
+        if each.id in spans
+    }
+
+
+def _changed(first: Answer, second: Answer) -> list[ChangedBucket]:
+    """List the buckets of one alone, and those of both that start or end elsewhere."""
+    one, other = _spans(first), _spans(second)
+    near = _NEAR * max(first.iteration_time_us, second.iteration_time_us)
+    rows = []
+    for key in dict.fromkeys((*one, *other)):
+        mine, theirs = one.get(key), other.get(key)
+        if mine and theirs and max(abs(mine[1] - theirs[1]), abs(mine[2] - theirs[2])) <= near:
+            continue
+        bucket = (mine or other[key])[0]
+        rows.append(
+            ChangedBucket(
+                id=bucket.id,
+                tensors=bucket.tensors,
+                bytes=bucket.bytes,
+                held_by="second" if mine is None else "first" if theirs is None else "both",
+                first_start_us=mine and mine[1],
+                second_start_us=theirs and theirs[1],
+            )
+        )
+    return sorted(rows, key=_start)
+
+
+def _start(row: ChangedBucket) -> float:
+    starts = (row.first_start_us, row.second_start_us)
+    return next(start for start in starts if start is not None)
+
+
+def _sentence(first: Answer, second: Answer) -> str:
+    before, after = first.iteration_time_us, second.iteration_time_us
+    if same(before, after):
+        return f"Both take {before / 1e3:,.3f} ms."
+    less, word = abs(before - after), "less" if after < before else "more"
+    share = f" ({100 * less / before:.1f} %)" if before > 0 else ""
     return f"The second takes {less / 1e3:,.3f} ms{share} {word} than the first."
 
 
-def _notes(first: PlanAnswer, second: PlanAnswer) -> list[str]:
+def _notes(first: Answer, second: Answer) -> list[str]:
     one, other = first.request, second.request
     notes = []
     if one.graph_sha256 != other.graph_sha256:
         notes.append("They are of different graphs.")
     for what in ("cluster", "options"):
         mine, theirs = (getattr(each, what).model_dump(mode="json") for each in (one, other))
-        names = [name for name in mine if mine[name] != theirs.get(name)]
+        names = [name for name in mine if name in theirs and mine[name] != theirs[name]]
         if names:
             said = ", ".join(
-                f"{name} {_value(mine[name])} and {_value(theirs.get(name))}" for name in names
+                f"{name} {_value(mine[name])} and {_value(theirs[name])}" for name in names
             )
             notes.append(f"Their {what} differ: {said}.")
     return notes
@@ -126,26 +105,29 @@ def _value(value: object) -> str:
     return text if len(text) <= 40 else f"{text[:37]}..."  # noqa: PLR2004 - a note is a line
 
 
-def _figures(first: PlanAnswer, second: PlanAnswer) -> tuple[ComparedFigure, ...]:
+def _figures(first: Answer, second: Answer) -> list[ComparedFigure]:
     def row(name: str, unit: str, scale: float, *path: str) -> ComparedFigure:
-        found = []
-        for plan in (first, second):
-            value: object = plan
+        values = []
+        for answer in (first, second):
+            value: object = answer
             for step in path:
-                value = None if value is None else getattr(value, step)
-            found.append(value * scale if isinstance(value, int | float) else None)
-        return ComparedFigure(name, unit, *found)
+                value = getattr(value, step, None)
+            values.append(value * scale if isinstance(value, int | float) else None)
+        return ComparedFigure(name=name, unit=unit, first=values[0], second=values[1])
 
-    return (
+    def count(name: str, one: int, other: int) -> ComparedFigure:
+        return ComparedFigure(name=name, unit="", first=one, second=other)
+
+    return [
         row("what you run", "ms", 1e-3, "brief", "today_us"),
-        row("this plan", "ms", 1e-3, "iteration_time_us"),
+        row("iteration time", "ms", 1e-3, "iteration_time_us"),
         row("lower bound", "ms", 1e-3, "lower_bound_us"),
+        row("gap", "%", 100.0, "gap"),
         row("compute alone", "ms", 1e-3, "compute_time_us"),
         row("exposed", "ms", 1e-3, "exposed_us"),
+        row("hidden", "%", 100.0, "overlap"),
         row("gain", "%", 100.0, "brief", "gain"),
-        ComparedFigure("buckets", "", float(len(first.buckets)), float(len(second.buckets))),
-        ComparedFigure(
-            "launches", "", float(len(first.schedule.parts)), float(len(second.schedule.parts))
-        ),
+        count("buckets", len(first.buckets), len(second.buckets)),
+        count("launches", len(first.schedule.parts), len(second.schedule.parts)),
         row("peak memory", "GiB", 2.0**-30, "peak_bytes"),
-    )
+    ]

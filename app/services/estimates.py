@@ -55,15 +55,17 @@ def run(request: EstimateRequest, stored: Mapping[str, GraphBody]) -> EstimateAn
     if faults := list(dict.fromkeys([*faults, *_work_faults(runs)])):
         raise InvalidRequest(faults)
     try:
-        found = estimate(runs, lambda workers: _on(request.cluster, workers), request.parameters)
+        estimated = estimate(
+            runs, lambda workers: _on(request.cluster, workers), request.parameters
+        )
     except InterlaceError as error:
         raise InvalidRequest(error.faults) from error
-    costs = list(_costs(request.cluster, runs, found))
+    costs = list(_costs(request.cluster, runs, estimated))
     return EstimateAnswer(
-        summary=list(_summary(found, runs)),
+        summary=list(_summary(estimated, runs)),
         parameters=[
             ParameterOut.of(each, name=each.parameter.name, subject=each.parameter.of)
-            for each in found.parameters
+            for each in estimated.parameters
         ],
         rows=[
             RowOut.of(
@@ -77,12 +79,12 @@ def run(request: EstimateRequest, stored: Mapping[str, GraphBody]) -> EstimateAn
                 error=error,
             )
             for each, time, (low, high), error in zip(
-                runs, found.times, found.intervals, found.errors, strict=True
+                runs, estimated.times, estimated.intervals, estimated.errors, strict=True
             )
         ],
-        median_error=found.median_error,
-        worst_error=found.worst_error,
-        noise=found.noise,
+        median_error=estimated.median_error,
+        worst_error=estimated.worst_error,
+        noise=estimated.noise,
         costs=costs,
         model=costs[0].model if len(costs) == 1 else None,
         version=VERSION,
@@ -97,8 +99,8 @@ def graph_names(request: EstimateRequest) -> list[str]:
 
 def _rows(request: EstimateRequest) -> Sequence[TimesRow]:
     if (request.rows is None) == (request.text is None):
-        given = request.rows is not None
-        code = FaultCode.EXTRA_FIELD if given else FaultCode.MISSING_FIELD
+        has_rows = request.rows is not None
+        code = FaultCode.EXTRA_FIELD if has_rows else FaultCode.MISSING_FIELD
         raise InvalidRequest([Fault("/rows", code, "Give rows, or a text; one of both.")])
     if request.rows is not None:
         return [row.to_row() for row in request.rows]
@@ -153,19 +155,20 @@ def _work_faults(runs: Sequence[MeasuredRun]) -> Iterator[Fault]:
         yield Fault("/rows", FaultCode.OUT_OF_RANGE, detail)
 
 
-def _summary(found: Estimate, runs: Sequence[MeasuredRun]) -> Iterator[str]:
+def _summary(estimated: Estimate, runs: Sequence[MeasuredRun]) -> Iterator[str]:
     timed = sum(run.time_us is not None for run in runs)
     yield (
         f"{timed:,} rows have a time and {len(runs) - timed:,} are predicted; the median error of "
-        f"the first is {100 * found.median_error:.2f} %, the worst {100 * found.worst_error:.2f} %."
+        f"the first is {100 * estimated.median_error:.2f} %, the worst "
+        f"{100 * estimated.worst_error:.2f} %."
     )
-    open_ = [each.parameter.label for each in found.parameters if each.value is None]
+    open_ = [each.parameter.label for each in estimated.parameters if each.value is None]
     if open_:
         yield (
             f"The rows do not determine {', '.join(open_)}; the likeliest values are used, and how "
             "far off these may be is in the interval of each time."
         )
-    yield from _slowed(found)
+    yield from _slowed(estimated)
     if any(_is_direct(run.choice) for run in runs):
         yield (
             "bytescheduler is taken to send without Horovod's loop; over Horovod and NCCL it is "
@@ -173,9 +176,9 @@ def _summary(found: Estimate, runs: Sequence[MeasuredRun]) -> Iterator[str]:
         )
 
 
-def _slowed(found: Estimate) -> Iterator[str]:
+def _slowed(estimated: Estimate) -> Iterator[str]:
     """Say with which slow-down the times are simulated, which is no part of a cost model."""
-    for each in found.parameters:
+    for each in estimated.parameters:
         if each.parameter.name == SLOWDOWN and each.used > _SLOWED:
             yield (
                 f"Compute takes {each.used:.3g} times as long while launches run; with these costs "
@@ -189,10 +192,10 @@ def _is_direct(choice: Choice) -> bool:
 
 
 def _costs(
-    body: ClusterBody, runs: Sequence[MeasuredRun], found: Estimate
+    body: ClusterBody, runs: Sequence[MeasuredRun], estimated: Estimate
 ) -> Iterator[NetworkCost]:
     """Write a cost model for each network, and each nominal bandwidth of its rows."""
-    used = {(each.parameter.name, each.parameter.of): each.used for each in found.parameters}
+    used = {(each.parameter.name, each.parameter.of): each.used for each in estimated.parameters}
     for network, nominal in dict.fromkeys((run.network, run.bandwidth_gbps) for run in runs):
         gbps = used.get((BANDWIDTH, network))
         if gbps is None and nominal is not None:
@@ -203,8 +206,8 @@ def _costs(
             STARTUP: used[STARTUP, network],
             HOP: used[HOP, network],
         }
-        known = body.cost_model or body
-        same = known.model_dump(include=set(CostModelBody.model_fields), exclude={"workers", "id"})
+        fitted = body.cost_model or body
+        same = fitted.model_dump(include=set(CostModelBody.model_fields), exclude={"workers", "id"})
         model = CostModelBody.model_validate({**same, **figures}, strict=False)
         share = (SHARE, network) in used
         yield NetworkCost(network=network, bandwidth_gbps=nominal if share else None, model=model)

@@ -68,51 +68,51 @@ def answer_of(graph: Graph | None, request: PlacementsRequest) -> PlacementsAnsw
     keys = request.own_keys() if light is None else keys_of(light)
     workers = request.worker_count()
     assert workers is not None, "a request says its workers"
-    found = plan_placements(keys, batch_us, workers, options_of(request))
+    planned = plan_placements(keys, batch_us, workers, options_of(request))
     # the times between which tensors can be sent count with the compute that they are of
     timed = light if request.batch_time_us is None else None
-    rows = [_row(request, keys, found, each, timed) for each in found.placements]
+    rows = [_row(request, keys, planned, each, timed) for each in planned.placements]
     sizes = [row.simulated_chunk_bytes for row in rows if row.simulated_chunk_bytes is not None]
     central, sharded = (
-        next(each for each in found.placements if is_sharded(each.need.placement) == flag)
+        next(each for each in planned.placements if is_sharded(each.need.placement) == flag)
         for flag in (False, True)
     )
-    sharing = found.sharing
+    sharing = planned.sharing
     return PlacementsAnswer(
         placements=rows,
         decision=decision_text(
             rows,
-            [_summing(request, found, each) for each in found.placements],
+            [_summing(request, planned, each) for each in planned.placements],
             request.gbps(),
             batch_us,
         ),
         chunks=ChunksOut(
-            chunk_bytes=found.chunk_bytes,
-            count=found.chunks,
+            chunk_bytes=planned.chunk_bytes,
+            count=planned.chunks,
             central=list(central.levels),
             sharded=list(sharded.levels),
         ),
         simulated_chunk_bytes=max(sizes, default=None),
-        racks=None if found.reduction is None else _racks(found.reduction),
+        racks=None if planned.reduction is None else _racks(planned.reduction),
         prices=None
-        if found.comparison is None or request.prices is None
-        else _prices(request.prices, found.comparison),
+        if planned.comparison is None or request.prices is None
+        else _prices(request.prices, planned.comparison),
         jobs=None if sharing is None else list(sharing.jobs),
         jobs_chunk_bytes=None if sharing is None else sharing.chunk_bytes,
-        chunk_curves=list(found.curves) or None,
-        systems=list(found.systems) or None,
-        systems_text=systems_text(found.systems) if found.systems else None,
-        notes=[*notes(request, found), *machine_notes(request, found)],
+        chunk_curves=list(planned.curves) or None,
+        systems=list(planned.systems) or None,
+        systems_text=systems_text(planned.systems) if planned.systems else None,
+        notes=[*notes(request, planned), *machine_notes(request, planned)],
         evidence=stated_evidence(graph, "the bandwidths of hosts"),
-        request=_repeated(request, found, graph),
+        request=_repeated(request, planned, graph),
         version=VERSION,
     )
 
 
-def _summing(request: PlacementsRequest, found: Placements, placement: Placement) -> float:
+def _summing(request: PlacementsRequest, planned: Placements, placement: Placement) -> float:
     return summing_us(
-        found.bytes,
-        found.workers,
+        planned.bytes,
+        planned.workers,
         placement.need.servers,
         request.interfaces_per_server * request.cores_per_interface,
         request.aggregate_gbytes_per_s,
@@ -122,12 +122,12 @@ def _summing(request: PlacementsRequest, found: Placements, placement: Placement
 def _row(
     request: PlacementsRequest,
     keys: Sequence[Key],
-    found: Placements,
+    planned: Placements,
     placement: Placement,
     timed: Graph | None,
 ) -> PlacementRow:
     need, simulated, gbps = placement.need, placement.simulated, request.gbps()
-    summed = _summing(request, found, placement)
+    summed = _summing(request, planned, placement)
     figures: dict[str, Any] = {
         "placement": need.placement,
         "servers": need.servers,
@@ -149,11 +149,11 @@ def _row(
     }
     machine, busy = request.to_machine(), None
     if gbps is not None:
-        both, batch_us = 2 * gbps, found.batch_time_us
+        both, batch_us = 2 * gbps, planned.batch_time_us
         exchange = max(batch_us * need.gbps / both, summed)
         is_hidden = need.gbps <= both and summed <= batch_us
         if request.machine is not None:
-            busy = busy_us(need, found.bytes, _hosts(request, found, placement), gbps)
+            busy = busy_us(need, planned.bytes, _hosts(request, planned, placement), gbps)
             exchange = max(busy.values())
             is_hidden = exchange <= batch_us
             figures["limited_by"] = limiting(busy)
@@ -162,8 +162,8 @@ def _row(
             "headroom": batch_us / exchange if exchange else None,
             "most_workers": most_workers(
                 need.placement,
-                found.bytes,
-                found.batch_time_us,
+                planned.bytes,
+                planned.batch_time_us,
                 both,
                 request.servers,
                 request.interfaces_per_server,
@@ -172,20 +172,22 @@ def _row(
                 machine,
             ),
             "exchange_us": exchange,
-            "simulated_exchange_us": _simulated_us(request, keys, found, placement, gbps),
-            "iteration_bound_us": _bound(found, exchange, timed),
+            "simulated_exchange_us": _simulated_us(request, keys, planned, placement, gbps),
+            "iteration_bound_us": _bound(planned, exchange, timed),
         }
     if busy is not None:
-        limits = machine_text(figures, busy, found.batch_time_us)
+        limits = machine_text(figures, busy, planned.batch_time_us)
     else:
-        limits = row_text(figures, gbps, request.interfaces_per_server, summed, found.batch_time_us)
-    return PlacementRow(**figures, text=limits + late_text(figures, found))
+        limits = row_text(
+            figures, gbps, request.interfaces_per_server, summed, planned.batch_time_us
+        )
+    return PlacementRow(**figures, text=limits + late_text(figures, planned))
 
 
-def _hosts(request: PlacementsRequest, found: Placements, placement: Placement) -> Hosts:
+def _hosts(request: PlacementsRequest, planned: Placements, placement: Placement) -> Hosts:
     return Hosts(
         placement.need.placement,
-        found.workers,
+        planned.workers,
         placement.need.servers,
         request.interfaces_per_server,
         request.cores_per_interface,
@@ -197,34 +199,34 @@ def _hosts(request: PlacementsRequest, found: Placements, placement: Placement) 
 def _simulated_us(
     request: PlacementsRequest,
     keys: Sequence[Key],
-    found: Placements,
+    planned: Placements,
     placement: Placement,
     gbps: float,
 ) -> float | None:
     """Return the time of the simulated exchange at a bandwidth [us]."""
-    simulated, hosts = placement.simulated, _hosts(request, found, placement)
+    simulated, hosts = placement.simulated, _hosts(request, planned, placement)
     if simulated is None:
         return None
     is_plain = hosts.are_times_per_byte and hosts.machine.server_gbps is None
     if is_plain and simulated.gbps is not None:
-        return found.batch_time_us * simulated.gbps / (2 * gbps)  # transfers alone take time
-    if simulated.chunk_bytes > found.chunk_bytes:
-        hosts = replace(hosts, paid_bytes=found.chunk_bytes)
+        return planned.batch_time_us * simulated.gbps / (2 * gbps)  # transfers alone take time
+    if simulated.chunk_bytes > planned.chunk_bytes:
+        hosts = replace(hosts, paid_bytes=planned.chunk_bytes)
     layout = lay_out(keys, simulated.chunk_bytes, hosts.server_count, hosts.interfaces, hosts.cores)
     return layout_us(layout, hosts, gbps)
 
 
-def _bound(found: Placements, exchange: float, timed: Graph | None) -> float:
+def _bound(planned: Placements, exchange: float, timed: Graph | None) -> float:
     """Bound an iteration from below [us].
 
     The busiest interfaces, or all cores, take as long for each byte of the model: a machine
     that serves each tensor between its release and its tail, preempting at no cost.
     """
-    longest = max(found.batch_time_us, exchange)
+    longest = max(planned.batch_time_us, exchange)
     if timed is None or not exchange:
         return longest
     chain = chain_of(timed)
-    sending = chain.bytes.astype(np.float64) * (exchange / found.bytes)
+    sending = chain.bytes.astype(np.float64) * (exchange / planned.bytes)
     return max(longest, jackson(Jobs(chain.release, sending, chain.tail)).value)
 
 
@@ -258,25 +260,25 @@ def _prices(body: PricesBody, comparison: Comparison) -> PricesOut:
 
 
 def _rack(body: PricesBody) -> RackChoice:
-    found = compare_prices(body.to_prices())
+    comparison = compare_prices(body.to_prices())
     return RackChoice.of(
-        found,
+        comparison,
         oversubscription=body.hub.oversubscription,
         workers_per_hub=body.sharing(),
     )
 
 
 def _repeated(
-    request: PlacementsRequest, found: Placements, graph: Graph | None
+    request: PlacementsRequest, planned: Placements, graph: Graph | None
 ) -> PlacementsRequestOut:
-    servers = found.workers if request.servers is None else request.servers
+    servers = planned.workers if request.servers is None else request.servers
     prices = request.prices
     return PlacementsRequestOut.of(
         request,
-        model_bytes=found.bytes,
+        model_bytes=planned.bytes,
         graph_sha256=None if graph is None else graph_sha256(graph),
-        batch_time_us=found.batch_time_us,
-        workers=found.workers,
+        batch_time_us=planned.batch_time_us,
+        workers=planned.workers,
         bandwidth_gbps=request.gbps(),
         servers=servers,
         prices=prices and prices.model_copy(update={"workers_per_hub": prices.sharing()}),

@@ -44,7 +44,7 @@ def explained_program(
     said += _along(front)
     return ExplainedAnswer(
         summary=" ".join(said),
-        limited_by=why.limited_by,  # type: ignore[arg-type]
+        limited_by=why.limited_by,
         sensitivities=[
             Sensitivity(each.name, None, each.channel, each.iteration_time_us, each.gain_us)
             for each in why.sensitivities
@@ -62,7 +62,7 @@ def launch_reasons_of(planned: Executed, why: ProgramExplanation) -> list[Launch
             bucket=bucket_id(each.bucket),
             start_us=each.start_us,
             could_start_us=each.could_start_us,
-            why=each.why,  # type: ignore[arg-type]
+            why=each.why,
             by=each.by,
             moved=each.moved,
             text=reason(planned, each),

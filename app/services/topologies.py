@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from app.schemas.allocations import TopologyBody
+from app.schemas.allocations import TOPOLOGY_FORMS, TopologyBody
 from solver.clusters.figures import faults_of_missing, with_figures
 from solver.clusters.readers import topology_of_document, topology_of_text
 from solver.clusters.regular import fat_tree, rails
@@ -10,20 +10,20 @@ from solver.clusters.topology import ClusterNode, Topology, wired, with_capaciti
 from solver.codes import FaultCode
 from solver.errors import Fault, InterlaceError
 
-_FORMS = ("slurm", "document", "fat_tree", "rails", "nodes")
-
 
 def topology_of(body: TopologyBody, faults: list[Fault]) -> Topology | None:
     """Return the topology that is meant, or None with all that is wrong or missing."""
-    told = [form for form in _FORMS if getattr(body, form) is not None]
-    if len(told) != 1:
-        detail = f"Topology: give one of {', '.join(_FORMS)}; got {', '.join(told) or 'none'}."
+    forms = [form for form in TOPOLOGY_FORMS if getattr(body, form) is not None]
+    if len(forms) != 1:
+        detail = (
+            f"Topology: give one of {', '.join(TOPOLOGY_FORMS)}; got {', '.join(forms) or 'none'}."
+        )
         faults.append(Fault("/topology", FaultCode.MISSING_FIELD, detail))
         return None
     try:
-        topology = _of_form(body, told[0])
+        topology = _of_form(body, forms[0])
     except InterlaceError as error:
-        place = f"/topology/{told[0]}"
+        place = f"/topology/{forms[0]}"
         faults += [replace(fault, pointer=place + fault.pointer) for fault in error.faults]
         return None
     known = topology.link_by_name

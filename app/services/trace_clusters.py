@@ -91,32 +91,34 @@ def with_cluster(trace: Trace) -> tuple[Trace, TraceCluster]:
             f"{MAX_CHANNELS} besides the network at most."
         )
         return _assuming(trace, (detail,)), TraceCluster(None, ())
-    known = {channel.name: channel for channel in trace.channels}
-    sizes = [known[name].workers or 0 for name in carried if name in known]
+    by_name = {channel.name: channel for channel in trace.channels}
+    sizes = [by_name[name].workers or 0 for name in carried if name in by_name]
     world = min(max(sizes, default=0), MAX_WORKERS) or WORKERS
-    found = {
-        name: _suggestion(name, list(kinds), known.get(name), world, _launches(trace, name), kinds)
+    suggestions = {
+        name: _suggestion(
+            name, list(kinds), by_name.get(name), world, _launches(trace, name), kinds
+        )
         for name, kinds in carried.items()
     }
-    growing = _growing({name: each.workers for name, each in found.items()})
-    workers = found[growing[0]].workers
+    growing = _growing({name: each.workers for name, each in suggestions.items()})
+    workers = suggestions[growing[0]].workers
     cluster: Json = {"workers": workers}
-    for name, each in found.items():
+    for name, each in suggestions.items():
         if name == NETWORK:
             cluster |= each.body
         else:
             own = {} if name in growing else {"workers": each.workers}
             cluster.setdefault("channels", {})[name] = own | each.body
-    lines = [line for each in found.values() for line in each.assumed]
-    if len(growing) < len(found):
-        stay = [name for name in found if name not in growing]
+    lines = [line for each in suggestions.values() for line in each.assumed]
+    if len(growing) < len(suggestions):
+        stay = [name for name in suggestions if name not in growing]
         lines.append(
             f"Workers are those of {' and '.join(growing)}; {' and '.join(stay)} "
             f"{'stays' if len(stay) == 1 else 'stay'} as recorded when they change (--workers)."
         )
-    costs = tuple(cost for each in found.values() for cost in each.costs)
-    told = _assuming(trace, tuple(lines))
-    return told, TraceCluster(cluster, costs)
+    costs = tuple(cost for each in suggestions.values() for cost in each.costs)
+    reported = _assuming(trace, tuple(lines))
+    return reported, TraceCluster(cluster, costs)
 
 
 def _growing(workers: Mapping[str, int]) -> list[str]:
@@ -149,22 +151,22 @@ def _assuming(trace: Trace, lines: tuple[str, ...]) -> Trace:
 
 def _launches(trace: Trace, channel: str) -> dict[str, list[tuple[int, float]]]:
     """Return bytes and time of each launch that was recorded on a channel, by kind."""
-    found: dict[str, list[tuple[int, float]]] = {}
+    by_kind: dict[str, list[tuple[int, float]]] = {}
     for sample in trace.samples:
         if sample.channel == channel:
-            found.setdefault(sample.kind, []).append((sample.bytes, sample.time_us))
-    return {kind: some for kind, every in found.items() if (some := usable(every))}
+            by_kind.setdefault(sample.kind, []).append((sample.bytes, sample.time_us))
+    return {kind: some for kind, every in by_kind.items() if (some := usable(every))}
 
 
 def _suggestion(
     name: str,
     kinds: Sequence[str],
-    known: TraceChannel | None,
+    channel: TraceChannel | None,
     world: int,
     launches: Mapping[str, Sequence[tuple[int, float]]],
     sent: Mapping[str, int],
 ) -> _Suggestion:
-    measured = known.workers if known else None
+    measured = channel.workers if channel else None
     workers = min(measured or world, MAX_WORKERS)
     count = "1 worker" if workers == 1 else f"{workers} workers"
     place = f"Channel {name}" if measured else f"Channel {name}: {count} (assumed: --workers)"
@@ -221,11 +223,15 @@ def _body(
             most = widest.most_bytes
             tables[kind] = [[1, _rounded(slope)], [max(2, most), _rounded(slope * max(2, most))]]
         model |= {"algorithm": TABLE, "table": tables.pop(ALL_REDUCE, None), "tables": tables}
-    told = {field: value for field, value in model.items() if value}
+    figures = {field: value for field, value in model.items() if value}
     if error is not None:
-        known = (("error_median", error.median), ("error_p90", error.p90), ("spread", error.spread))
-        told |= {field: _rounded(value) for field, value in known if value is not None}
-    return {"startup_us": _rounded(startup), "cost_model": told, "extrapolate": True}
+        errors = (
+            ("error_median", error.median),
+            ("error_p90", error.p90),
+            ("spread", error.spread),
+        )
+        figures |= {field: _rounded(value) for field, value in errors if value is not None}
+    return {"startup_us": _rounded(startup), "cost_model": figures, "extrapolate": True}
 
 
 def _points(fit: KindFit, startup: float) -> list[list[float]]:

@@ -31,21 +31,21 @@ def workload_of(
     """Return what a job does, or None with what is wrong; ``slots`` of one that runs."""
     before = len(faults)
     gpus = body.gpus_per_node or min(node.gpus for node in topology.nodes)
-    told = [
+    forms = [
         form
-        for form, given in (
+        for form, is_given in (
             ("graph", body.graph is not None),
             ("compute_us", body.compute_us is not None or body.gradient_bytes is not None),
             ("shape", body.shape is not None),
         )
-        if given
+        if is_given
     ]
-    if len(told) != 1:
+    if len(forms) != 1:
         detail = "A job is told by one of graph, compute_us with gradient_bytes, or shape with "
-        detail += f"model and gpu; got {' and '.join(told) or 'none'}."
+        detail += f"model and gpu; got {' and '.join(forms) or 'none'}."
         faults.append(Fault(place, FaultCode.MISSING_FIELD, detail))
         return None
-    if told[0] == "shape":
+    if forms[0] == "shape":
         return _shaped(body, gpus, place, faults)
     nodes = slots or body.nodes
     if nodes is None:
@@ -66,9 +66,9 @@ def _shaped(body: AllocatedJobBody, gpus: int, place: str, faults: list[Fault]) 
     if len(faults) > before or body.model is None or body.gpu is None or body.shape is None:
         return None
     model = model_of(body.model, f"{place}/model", faults)
-    found: list[Fault] = []
-    gpu = gpu_of(body.gpu, found)
-    faults += [replace(fault, pointer=place + fault.pointer) for fault in found]
+    gpu_faults: list[Fault] = []
+    gpu = gpu_of(body.gpu, gpu_faults)
+    faults += [replace(fault, pointer=place + fault.pointer) for fault in gpu_faults]
     if model is None or gpu is None:
         return None
     shape = body.shape.to_shape()
@@ -81,19 +81,19 @@ def _shaped(body: AllocatedJobBody, gpus: int, place: str, faults: list[Fault]) 
 
 
 def _graph(body: AllocatedJobBody, place: str, faults: list[Fault]) -> Graph | None:
-    given: GraphBody | None
+    body_of_graph: GraphBody | None
     if isinstance(body.graph, str):
         if not examples.is_example(body.graph):
             detail = examples.unknown_example(body.graph)
             faults.append(Fault(f"{place}/graph", FaultCode.OUT_OF_RANGE, detail))
             return None
-        given = examples.example(body.graph).graph
+        body_of_graph = examples.example(body.graph).graph
     else:
-        given = body.graph
-    if given is not None:
-        parts = given.buffers_of(), given.free(), given.recorded_of()
-        graph, found = checked_graph(given.name, given.ops_of(), *parts)
-        faults += [replace(fault, pointer=place + fault.pointer) for fault in found]
+        body_of_graph = body.graph
+    if body_of_graph is not None:
+        parts = body_of_graph.buffers_of(), body_of_graph.free(), body_of_graph.recorded_of()
+        graph, graph_faults = checked_graph(body_of_graph.name, body_of_graph.ops_of(), *parts)
+        faults += [replace(fault, pointer=place + fault.pointer) for fault in graph_faults]
         return graph
     if body.compute_us is None or body.gradient_bytes is None:
         lacking = "compute_us" if body.compute_us is None else "gradient_bytes"

@@ -24,24 +24,24 @@ _LOG = logging.getLogger("interlace.storage")
 
 def cause_of(error: Exception) -> str:
     """Say what is wrong; what that leaves out is logged."""
-    found = getattr(error, "orig", None) or error
-    told = _told(found)
-    known = str(found).partition("\n")[0]
-    if known != told:
-        _LOG.warning("The database cannot be used: %s: %s", told, known)
-    return told
+    cause = getattr(error, "orig", None) or error
+    shown = _as_shown(cause)
+    message = str(cause).partition("\n")[0]
+    if message != shown:
+        _LOG.warning("The database cannot be used: %s: %s", shown, message)
+    return shown
 
 
-def _told(found: BaseException) -> str:
-    told = type(found).__name__
-    if isinstance(found, NoConnectionFree):
-        told = "all connections are in use"
-    elif isinstance(found, sqlite3.Error):  # SQLite's own words name tables at most
-        told = str(found).partition("\n")[0]
-    elif isinstance(found, OSError) and found.errno is not None:
-        told = os.strerror(found.errno).lower()
-    elif isinstance(found, NotMigrated):
-        told = "its tables cannot be migrated"
-    elif hasattr(found, "sqlstate"):  # of psycopg, whose words may name a host, a user or a file
-        told = f"{told}, {found.sqlstate}" if found.sqlstate else "it does not answer"
-    return told
+def _as_shown(cause: BaseException) -> str:
+    shown = type(cause).__name__
+    if isinstance(cause, NoConnectionFree):
+        shown = "all connections are in use"
+    elif isinstance(cause, sqlite3.Error):  # SQLite's own words name tables at most
+        shown = str(cause).partition("\n")[0]
+    elif isinstance(cause, OSError) and cause.errno is not None:
+        shown = os.strerror(cause.errno).lower()
+    elif isinstance(cause, NotMigrated):
+        shown = "its tables cannot be migrated"
+    elif hasattr(cause, "sqlstate"):  # of psycopg, whose words may name a host, a user or a file
+        shown = f"{shown}, {cause.sqlstate}" if cause.sqlstate else "it does not answer"
+    return shown

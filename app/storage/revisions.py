@@ -33,17 +33,17 @@ def config() -> "Config":
     """Return what Alembic is told."""
     from alembic.config import Config  # noqa: PLC0415 - it takes its time
 
-    found = Config()
-    found.set_main_option("script_location", "app.storage:migrations")
-    return found
+    settings = Config()
+    settings.set_main_option("script_location", "app.storage:migrations")
+    return settings
 
 
 def found_in(connection: Connection) -> str | None:
     """Return the revision of the tables, None without."""
     if not inspect(connection).has_table(_TABLE):
         return None
-    found = connection.exec_driver_sql(f"SELECT {_COLUMN} FROM {_TABLE}").first()  # noqa: S608
-    return None if found is None else str(found[0])
+    row = connection.exec_driver_sql(f"SELECT {_COLUMN} FROM {_TABLE}").first()  # noqa: S608
+    return None if row is None else str(row[0])
 
 
 def bring(connection: Connection) -> None:
@@ -53,8 +53,8 @@ def bring(connection: Connection) -> None:
     reads and writes (docs/architecture.md, "Add a migration"). A new SQLite file gets the tables as
     they are by now, as models and migrations agree.
     """
-    found = found_in(connection)
-    if found is not None and found >= HEAD:
+    revision = found_in(connection)
+    if revision is not None and revision >= HEAD:
         return
     if connection.dialect.name == "sqlite" and not inspect(connection).get_table_names():
         _make(connection)
@@ -75,9 +75,9 @@ def _upgrade(connection: Connection) -> None:
     from alembic import command  # noqa: PLC0415 - it takes its time
     from alembic.util import CommandError  # noqa: PLC0415
 
-    known = config()
-    known.attributes["connection"] = connection
+    settings = config()
+    settings.attributes["connection"] = connection
     try:
-        command.upgrade(known, "head")
+        command.upgrade(settings, "head")
     except CommandError as error:
         raise NotMigrated(str(error)) from error

@@ -27,6 +27,7 @@ from solver.bounds.chain import LowerBound
 from solver.bounds.kinds import TRIED
 from solver.chain import Chain
 from solver.costs import Affine, Cost
+from solver.fusion.chain.exhaust import subsets
 from solver.units import same, slack
 
 #: Most tensors, and how often at most it is looked at whether a launch may come next.
@@ -117,7 +118,7 @@ class _Beginnings:
             if end + self.tail[bucket] <= self.most:
                 credit = here.credit - sent if others else 0.0
                 yield _Beginning(here.left, others, end, credit, cut=True)
-        for bucket in _subsets(here.left):
+        for bucket in subsets(here.left):
             self.looks -= 1
             if not self.looks % _ASKED and self.is_over():
                 self.looks = -1
@@ -167,11 +168,3 @@ class _Beginnings:
             and max(here.now, self.release[one]) + self.startup + self.work[one] <= start
             for one in self.ones
         )
-
-
-def _subsets(mask: int) -> Iterator[int]:
-    """All non-empty subsets of a bit mask, the largest first."""
-    subset = mask
-    while subset:
-        yield subset
-        subset = (subset - 1) & mask

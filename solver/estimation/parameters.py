@@ -138,45 +138,47 @@ def _bandwidth(
         share = _TYPICAL[SHARE]
         spreads = _SPREADS[SHARE], _ABOVE[SHARE]
         return EstimatedParameter(SHARE, network, share, share, *spreads, 1e-4, 1e2)
-    given = cluster.bandwidth_gbps or _TYPICAL[BANDWIDTH]
+    nominal_gbps = cluster.bandwidth_gbps or _TYPICAL[BANDWIDTH]
     spread = _SPREADS[BANDWIDTH]
     limits = (_LEAST_GBPS, _MOST_GBPS)
-    return EstimatedParameter(BANDWIDTH, network, given, given, spread, spread, *limits)
+    return EstimatedParameter(
+        BANDWIDTH, network, nominal_gbps, nominal_gbps, spread, spread, *limits
+    )
 
 
 def _startup(cluster: Cluster, network: str) -> EstimatedParameter:
-    given = cluster.startup_us or _TYPICAL[STARTUP]
-    return _delay(STARTUP, network, given)
+    startup = cluster.startup_us or _TYPICAL[STARTUP]
+    return _delay(STARTUP, network, startup)
 
 
-def _delay(name: str, network: str, given: float) -> EstimatedParameter:
+def _delay(name: str, network: str, delay: float) -> EstimatedParameter:
     spread = _SPREADS[name]
-    return EstimatedParameter(name, network, given, given, spread, spread, NO_TIME_US, _MOST_US)
+    return EstimatedParameter(name, network, delay, delay, spread, spread, NO_TIME_US, _MOST_US)
 
 
 def _slowdown(cluster: Cluster) -> EstimatedParameter:
     """Return how many times as long compute takes while launches run, the same on all networks."""
-    given = cluster.compute_slowdown if cluster.compute_slowdown > 1 else _TYPICAL[SLOWDOWN]
+    slowdown = cluster.compute_slowdown if cluster.compute_slowdown > 1 else _TYPICAL[SLOWDOWN]
     spread, most = _SPREADS[SLOWDOWN], MAX_COMPUTE_SLOWDOWN
-    return EstimatedParameter(SLOWDOWN, "", given, given, spread, spread, 1.0, most)
+    return EstimatedParameter(SLOWDOWN, "", slowdown, slowdown, spread, spread, 1.0, most)
 
 
 def _hop(cluster: Cluster, network: str, nominal: Sequence[float | None]) -> EstimatedParameter:
     """Return a hop; where nobody says its time, slow networks have slow ones."""
-    known = [each for each in nominal if each is not None]
-    gbps = median(known) if known else cluster.bandwidth_gbps or _TYPICAL[BANDWIDTH]
+    stated = [each for each in nominal if each is not None]
+    gbps = median(stated) if stated else cluster.bandwidth_gbps or _TYPICAL[BANDWIDTH]
     typical = min(_MOST_HOP, max(_LEAST_HOP, _HOP / gbps))
-    given = cluster.hop_us or typical
-    return _delay(HOP, network, given)
+    hop = cluster.hop_us or typical
+    return _delay(HOP, network, hop)
 
 
 def _of_policy(name: str) -> EstimatedParameter:
     policy, _, parameter = name.partition(".")
-    rule, given = PARAMETERS[parameter], float(defaults(policy)[parameter])
+    rule, default = PARAMETERS[parameter], float(defaults(policy)[parameter])
     least = max(rule.least, NO_TIME_US)
-    middle = given if given > least else _LEAST_HOP
+    middle = default if default > least else _LEAST_HOP
     spread = _SPREAD_OF_POLICIES
-    return EstimatedParameter(name, "", given, middle, spread, spread, least, rule.most)
+    return EstimatedParameter(name, "", default, middle, spread, spread, least, rule.most)
 
 
 def _cluster_faults(cluster: Cluster) -> Iterator[Fault]:
@@ -191,18 +193,21 @@ def _cluster_faults(cluster: Cluster) -> Iterator[Fault]:
 def _policy_faults(runs: Sequence[MeasuredRun], names: Sequence[str]) -> Iterator[Fault]:
     """List the parameters that no policy of the runs has, or that are no times."""
     used = {run.choice.policy for run in runs}
-    known = [
+    estimable = [
         f"{policy}.{name}"
         for policy in sorted(used)
         for name in defaults(policy)
         if PARAMETERS[name].kind is float
     ]
     for i, name in enumerate(names):
-        if name not in known:
-            among = f"one of {', '.join(known)}" if known else "none, of the policies of the rows"
-            detail = (
-                f"Parameter {name!r} cannot be estimated: it must be {among}.{meant(name, known)}"
+        if name not in estimable:
+            among = (
+                f"one of {', '.join(estimable)}"
+                if estimable
+                else "none, of the policies of the rows"
             )
+            detail = f"Parameter {name!r} cannot be estimated: it must be {among}."
+            detail += meant(name, estimable)
             yield Fault(f"/parameters/{i}", FaultCode.OUT_OF_RANGE, detail)
         elif name in names[:i]:
             detail = f"Parameter {name!r} stands there twice."

@@ -44,31 +44,35 @@ class Simulator:
 
         Where no launch takes time nothing is sent, and nothing waits.
         """
-        known = {p.name: value for p, value in values.items() if p.touches(run)}
-        graph = self._graph(run, known.get(COMPUTE, 1.0))
-        network = network_of(self._cluster(run, known))
-        if SLOW in known:
-            network = with_slow_launches(network, known[SLOW])
+        estimated = {p.name: value for p, value in values.items() if p.touches(run)}
+        graph = self._graph(run, estimated.get(COMPUTE, 1.0))
+        network = network_of(self._cluster(run, estimated))
+        if SLOW in estimated:
+            network = with_slow_launches(network, estimated[SLOW])
         chain = chain_of(graph)
         if all(cost.time(1) == 0 for cost in costs_of(chain, network)):
             return chain.compute_time
-        choice = resolve(_choice(run, known), graph, network)
+        choice = resolve(_choice(run, estimated), graph, network)
         return iteration_time(graph, network, bind(choice))
 
-    def _cluster(self, run: MeasuredRun, known: Mapping[str, float]) -> Cluster:
+    def _cluster(self, run: MeasuredRun, estimated: Mapping[str, float]) -> Cluster:
         cluster = self.cluster(run.workers)
-        gbps = known.get(BANDWIDTH, cluster.bandwidth_gbps)
-        if SHARE in known and run.bandwidth_gbps is not None:
-            share = known[SHARE] * run.bandwidth_gbps
+        gbps = estimated.get(BANDWIDTH, cluster.bandwidth_gbps)
+        if SHARE in estimated and run.bandwidth_gbps is not None:
+            share = estimated[SHARE] * run.bandwidth_gbps
             gbps = min(max(share, MIN_BANDWIDTH_GBPS), MAX_BANDWIDTH_GBPS)
-        found = replace(
+        estimated_cluster = replace(
             cluster,
             bandwidth_gbps=gbps,
-            startup_us=known.get(STARTUP, cluster.startup_us),
-            hop_us=known.get(HOP, cluster.hop_us),
-            compute_slowdown=max(1.0, known.get(SLOWDOWN, cluster.compute_slowdown)),
+            startup_us=estimated.get(STARTUP, cluster.startup_us),
+            hop_us=estimated.get(HOP, cluster.hop_us),
+            compute_slowdown=max(1.0, estimated.get(SLOWDOWN, cluster.compute_slowdown)),
         )
-        return with_growth(found, known[GROWTH]) if GROWTH in known else found
+        return (
+            with_growth(estimated_cluster, estimated[GROWTH])
+            if GROWTH in estimated
+            else estimated_cluster
+        )
 
     def _graph(self, run: MeasuredRun, scale: float) -> Graph:
         """Return the graph of a run with its compute times so many times as long."""
@@ -89,16 +93,18 @@ def at_speed(graph: Graph, scale: float) -> Graph:
         op if op.duration_us is None else op._replace(duration_us=scale * op.duration_us)
         for op in graph.ops
     )
-    found = replace(graph, ops=ops, durations=tuple(scale * each for each in graph.durations))
-    found.memo["chain"] = stretched(chain_of(graph), scale)  # not to be found again
-    return found
+    scaled = replace(graph, ops=ops, durations=tuple(scale * each for each in graph.durations))
+    scaled.memo["chain"] = stretched(chain_of(graph), scale)  # not to be found again
+    return scaled
 
 
-def _choice(run: MeasuredRun, known: Mapping[str, float]) -> Choice:
+def _choice(run: MeasuredRun, values: Mapping[str, float]) -> Choice:
     """Return the policy of a run with the parameters that are estimated; what it gives wins."""
-    given = dict(run.choice.parameters)
+    stated = dict(run.choice.parameters)
     prefix = f"{run.choice.policy}."
     estimated: dict[str, float | str] = {
-        name.removeprefix(prefix): value for name, value in known.items() if name.startswith(prefix)
+        name.removeprefix(prefix): value
+        for name, value in values.items()
+        if name.startswith(prefix)
     }
-    return replace(run.choice, parameters=tuple((estimated | given).items()))
+    return replace(run.choice, parameters=tuple((estimated | stated).items()))

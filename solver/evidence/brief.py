@@ -5,13 +5,16 @@ One place for the command, the service, its page and Python, so that all of them
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Literal, Protocol
 
 from solver.evidence.gain import VERDICTS, Gain, Verdict, share_text
 from solver.evidence.headline import WAITS, Headline, named, share_said
 
-#: What limits an iteration, as a subject, by the word of an explanation.
-LIMITS = {
+#: What limits an iteration, by the word of an explanation.
+Limit = Literal["compute", "bandwidth", "startup", "tensor", "op", "policy"]
+
+#: The same as a subject.
+LIMITS: dict[Limit, str] = {
     "compute": "Compute limits",
     "bandwidth": "Bandwidth limits",
     "startup": "Start-ups limit",
@@ -93,7 +96,7 @@ class Brief:
 
 def brief_of(
     found: Headline,
-    limited_by: str | None,
+    limited_by: Limit | None,
     exposed_us: float,
     iteration_time_us: float,
     moved: Sequence[Moved] = (),
@@ -110,7 +113,7 @@ def brief_of(
     found
         What plans gain over what you run.
     limited_by
-        What limits the plan, a key of :data:`LIMITS`; None where nobody knows.
+        What limits the plan; None where nobody knows.
     exposed_us, iteration_time_us
         Of the plan [us].
     moved
@@ -150,9 +153,9 @@ def _of_plan(gain: Gain, limit: str, *, barrier: bool | None) -> str:
     return f"{where[0].upper()}{where[1:]}: {limit[0].lower()}{limit[1:]}"
 
 
-def limit_said(limited_by: str | None, exposed_us: float, iteration_time_us: float) -> str:
+def limit_said(limited_by: Limit | None, exposed_us: float, iteration_time_us: float) -> str:
     """Say what limits an iteration, and how much of it communication adds; empty if not known."""
-    if limited_by not in LIMITS or not iteration_time_us:
+    if limited_by is None or not iteration_time_us:
         return ""
     share = exposed_us / iteration_time_us
     said = share_text(share) if share >= _SAID else "under 0.1 %"

@@ -7,6 +7,7 @@ import numpy as np
 
 from solver.chain import chain_of
 from solver.costs import Network
+from solver.evidence.brief import Limit
 from solver.explanation.critical import WAIT
 from solver.explanation.explain import Explanation
 from solver.explanation.sensitivity import (
@@ -26,8 +27,6 @@ from solver.simulation.engine import Timeline
 from solver.simulation.what_if import Rerun
 from solver.units import same
 
-BANDWIDTH, STARTUP, TENSOR, OP, POLICY = "bandwidth", "startup", "tensor", "op", "policy"
-
 
 @dataclass(frozen=True, slots=True)
 class Advice:
@@ -36,8 +35,7 @@ class Advice:
     Attributes
     ----------
     limited_by
-        ``compute``, ``bandwidth``, ``startup``, ``tensor``, ``op`` or ``policy``; None when the
-        iteration takes no time.
+        None when the iteration takes no time.
     summary
         The same in words, with what would help and by how much, and what contention costs on the
         critical path.
@@ -45,7 +43,7 @@ class Advice:
         What was simulated to know it.
     """
 
-    limited_by: str | None
+    limited_by: Limit | None
     summary: str
     sensitivities: tuple[Sensitivity, ...]
 
@@ -131,13 +129,13 @@ class _Facts:
         return f"would save {amount}" if gain > 0 else f"would cost {amount} more"
 
 
-def _limit(facts: _Facts) -> str | None:
+def _limit(facts: _Facts) -> Limit | None:
     gain = facts.gain
-    halves = {
-        COMPUTE: gain[COMPUTE_HALF],
-        BANDWIDTH: gain[BANDWIDTH_DOUBLE],
-        STARTUP: gain[STARTUP_HALF],
-        POLICY: facts.on_path(WAIT) / 2,
+    halves: dict[Limit, float] = {
+        "compute": gain[COMPUTE_HALF],
+        "bandwidth": gain[BANDWIDTH_DOUBLE],
+        "startup": gain[STARTUP_HALF],
+        "policy": facts.on_path(WAIT) / 2,
     }
     word = max(halves, key=lambda word: halves[word])
     if not facts.total:
@@ -145,13 +143,13 @@ def _limit(facts: _Facts) -> str | None:
     if halves[word] <= 0:
         computing = facts.on_path(COMPUTE)
         phases = facts.explanation.breakdown
-        network = STARTUP if phases.negotiate_us > phases.all_reduce_us else BANDWIDTH
-        return COMPUTE if 2 * computing >= facts.total else network
-    if word == COMPUTE and _most(gain.get(OP_HALF, 0.0), gain[COMPUTE_HALF]):
-        return OP
+        network: Limit = "startup" if phases.negotiate_us > phases.all_reduce_us else "bandwidth"
+        return "compute" if 2 * computing >= facts.total else network
+    if word == "compute" and _most(gain.get(OP_HALF, 0.0), gain[COMPUTE_HALF]):
+        return "op"
     free = max(gain[BANDWIDTH_FREE], gain[STARTUP_FREE])
-    if word in {BANDWIDTH, STARTUP} and _most(gain[TENSOR_FREE], free):
-        return TENSOR
+    if word in {"bandwidth", "startup"} and _most(gain[TENSOR_FREE], free):
+        return "tensor"
     return word
 
 
@@ -232,12 +230,12 @@ def _policy(facts: _Facts) -> str:
 
 _SENTENCES: dict[str | None, Callable[[_Facts], str]] = {
     None: _nothing,
-    COMPUTE: _compute,
-    OP: _op,
-    BANDWIDTH: _bandwidth,
-    STARTUP: _startup,
-    TENSOR: _tensor,
-    POLICY: _policy,
+    "compute": _compute,
+    "op": _op,
+    "bandwidth": _bandwidth,
+    "startup": _startup,
+    "tensor": _tensor,
+    "policy": _policy,
 }
 
 

@@ -39,8 +39,13 @@ def test_a_plan_and_a_request_of_another_cluster(files: Path, run: Run) -> None:
     assert third == "Their options differ: barrier False and True."
     told = json.loads(run("compare", "one.json", "other.json", "--json").stdout)
     assert told["sentence"] == first
-    assert {each["name"] for each in told["figures"]} >= {"this plan", "lower bound", "gain"}
-    assert told["alike"] + sum(not each["is_second"] for each in told["changed"]) == 2
+    assert {each["name"] for each in told["figures"]} >= {
+        "iteration time",
+        "lower bound",
+        "gain",
+        "gap",
+    }
+    assert told["alike"] + sum(each["held_by"] == "first" for each in told["changed"]) == 2
 
 
 @pytest.mark.parametrize(
@@ -55,6 +60,36 @@ def test_what_is_no_plan(files: Path, run: Run, text: str, words: str) -> None:
     done = run("compare", "one.json", "none.json")
     assert done.returncode == 1
     assert words in done.stderr
+
+
+def test_a_service_compares_as_the_command_does(service: Service, files: Path, run: Run) -> None:
+    """Buckets by hand: both tensors alone in one, one bucket in the other."""
+    made = service.post(TWO_LAYERS).json()
+    body = {"graph": TWO_LAYERS["graph"], "cluster": TWO_LAYERS["cluster"], "policy": "single"}
+    single = service.post(body, "/v1/simulations").json()
+    other = service.post({**TWO_LAYERS, "cluster": TWO_LAYERS["cluster"] | {"workers": 4}}).json()
+    for place in (f"plans/{other['id']}", f"simulations/{single['id']}"):
+        query = {"first": f"plans/{made['id']}", "second": place}
+        found = service.client.get("/v1/comparisons", params=query).json()
+        assert found["alike"] == 2 if place.startswith("plans") else found["alike"] == 0
+    assert [(row["held_by"], len(row["tensors"])) for row in found["changed"]] == [
+        ("first", 1),  # g2, ready after 0.8 ms
+        ("second", 2),  # both, ready after 1.7 ms
+        ("first", 1),  # g1, when g2 has been sent
+    ]
+    by = single["iteration_time_us"] - made["iteration_time_us"]
+    assert found["sentence"].startswith(f"The second takes {by / 1e3:.3f} ms (")
+    assert found["notes"] == []
+    Path("a.json").write_text(json.dumps(made))
+    Path("b.json").write_text(json.dumps(other))
+    query["second"] = f"plans/{other['id']}"
+    found = service.client.get("/v1/comparisons", params=query).json()
+    assert json.loads(run("compare", "a.json", "b.json", "--json").stdout) == found
+    assert "Their cluster differ: workers 8 and 4." in found["notes"]
+    query["second"] = "sweeps/1"
+    assert service.client.get("/v1/comparisons", params=query).status_code == 422
+    query["second"] = "plans/0000"
+    assert service.client.get("/v1/comparisons", params=query).status_code == 404
 
 
 def test_of_a_service(service: Service, run: Run, tmp_path: Path) -> None:

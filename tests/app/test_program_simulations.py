@@ -224,7 +224,7 @@ def test_by_the_command(run: Run, tmp_path: Path) -> None:
     assert again["iteration_time_us"] == made["iteration_time_us"]
     assert again["request"]["options"] == {"copy_gbps": 99}
     page = run("simulate", str(graph), "--policy", "simple_overlap").stdout
-    assert "launches raised, waits sunk" in page
+    assert "Inductor's simple overlap" in page
     assert "Memory: " in page
     assert "Program of " in page
     wrong = run("simulate", str(graph), "--policy", "ddp")

@@ -9,8 +9,8 @@ from playwright.sync_api import Page, expect
 from tests.app.service import Json, Service
 from tests.pages.accessible import breaches
 from tests.pages.downloads import rows_of, saved
+from tests.pages.hostile import HOSTILE
 
-HOSTILE = "<img src=x onerror=alert(1)>"
 #: Near T = 50 + 0.001 n, twice at each size.
 SAMPLES = [
     [4**k, (50 + 0.001 * 4**k) * factor] for k in range(4, 13) for factor in (0.9 + 0.03 * k, 1.1)

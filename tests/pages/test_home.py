@@ -7,8 +7,7 @@ from playwright.sync_api import Page, expect
 from tests.app.long import highs, search
 from tests.app.service import Json, Service, two_layers
 from tests.pages.accessible import breaches, everywhere
-
-HOSTILE = "<img src=x onerror=alert(1)>"
+from tests.pages.hostile import HOSTILE
 
 
 def begun(service: Service, body: Json, tag: str) -> str:

@@ -18,10 +18,10 @@ from tests.app.compiled import COMPILED
 from tests.app.service import Json, Service, two_layers
 from tests.pages.accessible import breaches, everywhere
 from tests.pages.ended import ended
+from tests.pages.hostile import HOSTILE
 
 DATA = Path(__file__).parents[1] / "data"
 TRACE = [DATA / f"kineto_gloo_{rank}.json.gz" for rank in (0, 1)]
-HOSTILE = "<img src=x onerror=alert(1)>"
 
 
 def choose(page: Page, *files: Path) -> None:

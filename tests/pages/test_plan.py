@@ -12,9 +12,8 @@ from solver.glossary import LABELS, TERMS
 from tests.app.service import Json, Service, two_layers
 from tests.app.test_program_explanations import roomy
 from tests.pages.accessible import breaches
+from tests.pages.hostile import HOSTILE
 from tests.pages.large import sliced
-
-HOSTILE = "<img src=x onerror=alert(1)>"
 
 
 def planned(service: Service, body: Json, path: str = "/v1/plans") -> Json:

@@ -10,8 +10,8 @@ from app.services.examples import TWO_LAYERS
 from tests.app.service import Json, Service
 from tests.pages.accessible import breaches
 from tests.pages.downloads import rows_of, saved
+from tests.pages.hostile import HOSTILE
 
-HOSTILE = "<img src=x onerror=alert(1)>"
 ASKED = "/predictions/scaling?example=two_layers&workers=2,16,4&bandwidths=10,100"
 
 

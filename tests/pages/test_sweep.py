@@ -12,8 +12,8 @@ from tests.app.service import Json, Service
 from tests.pages.accessible import breaches
 from tests.pages.downloads import rows_of, saved
 from tests.pages.ended import ended
+from tests.pages.hostile import HOSTILE
 
-HOSTILE = "<img src=x onerror=alert(1)>"
 HOROVOD = "horovod:cycle_time_us=5000"
 BODY: Json = {
     "graph": TWO_LAYERS["graph"] | {"name": HOSTILE},

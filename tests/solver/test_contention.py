@@ -31,8 +31,9 @@ from solver.policies.choice import Choice, candidates
 from solver.prediction.osf import osf_of
 from solver.prediction.scaling import predict
 from solver.simulation.contention import is_contended, without_slowdowns
-from solver.simulation.engine import Deadlock, Noise, _SlowedEngine, costs_of, simulate
+from solver.simulation.engine import Deadlock, Noise, costs_of, simulate
 from solver.simulation.replay import replay
+from solver.simulation.slowed_events import SlowedEventLoop
 from solver.units import slack
 from tests.fluid import Flow, Unit
 from tests.sampling import cases
@@ -327,7 +328,7 @@ def test_where_nothing_is_stated_all_is_as_before(policy, graph, cost):
     network = on_cards(cost, network="nic0")
     plain = simulate(graph, alike(cost), POLICIES[policy])
     assert simulate(graph, network, POLICIES[policy]) == plain
-    contended_engine = _SlowedEngine(graph, network, POLICIES[policy], None).run()
+    contended_engine = SlowedEventLoop(graph, network, POLICIES[policy], None).run()
     assert contended_engine.plan == plain.plan
     assert contended_engine.events == plain.events
     assert contended_engine.ends == pytest.approx(plain.ends)

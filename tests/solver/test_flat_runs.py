@@ -18,13 +18,13 @@ from solver.policies.choice import Choice, applies, bind
 from solver.simulation.engine import (
     Deadlock,
     Noise,
-    _Engine,
     _rules_of,
     iteration_time,
     launches_under,
     simulate,
     timer,
 )
+from solver.simulation.events import EventLoop
 from solver.simulation.kernel import run as flat
 from solver.simulation.kernel.heap import Heap
 from solver.simulation.replay import replay
@@ -74,7 +74,7 @@ def test_every_policy_runs_as_in_the_plain_engine(policy, data, graph, network):
         return
     noise = data.draw(st.none() | noises(graph))
     rules = _rules_of(graph, network, POLICIES[policy])
-    expected = _Engine(graph, network, POLICIES[policy], noise).run()
+    expected = EventLoop(graph, network, POLICIES[policy], noise).run()
     assert (flat.run_of(graph, network, rules) is None) == (policy in OWN)
     assert simulate(graph, network, POLICIES[policy], noise) == expected
     assert iteration_time(graph, network, POLICIES[policy], noise) == expected.iteration_time
@@ -97,7 +97,7 @@ def test_a_credit_runs_as_in_the_plain_engine(data, graph, network):
     policy = partial(POLICIES["bytescheduler"], **parameters)
     rules = _rules_of(graph, network, policy)
     assert (flat.run_of(graph, network, rules) is None) == bool(parameters["cycle_time_us"])
-    expected = _Engine(graph, network, policy, noise).run()
+    expected = EventLoop(graph, network, policy, noise).run()
     assert simulate(graph, network, policy, noise) == expected
     policy = partial(PLAIN_POLICIES.POLICIES["bytescheduler"], **parameters)
     assert rows(PLAIN_ENGINE.simulate(graph, network, policy, noise)) == rows(expected)
@@ -108,7 +108,7 @@ def test_a_credit_runs_as_in_the_plain_engine(data, graph, network):
 def test_a_plan_runs_as_in_the_plain_engine(data, graph, cost):
     launches = data.draw(sends(chain_of(graph)))
     noise = data.draw(st.none() | noises(graph))
-    expected = _Engine(graph, alike(cost), replay(launches), noise).run()
+    expected = EventLoop(graph, alike(cost), replay(launches), noise).run()
     assert simulate(graph, alike(cost), replay(launches), noise) == expected
     found = PLAIN_ENGINE.simulate(graph, alike(cost), PLAIN_REPLAY.replay(launches), noise)
     assert rows(found) == rows(expected)
@@ -127,7 +127,7 @@ def outcome(run):
 def test_a_plan_in_a_deadlock_leaves_the_same_unsent(data, graph, network):
     launches = data.draw(st.permutations(launches_under(graph, network, POLICIES["p3"])))
     launches = launches[: data.draw(st.integers(1, len(launches)))]
-    expected = outcome(lambda: _Engine(graph, network, replay(launches), None).run())
+    expected = outcome(lambda: EventLoop(graph, network, replay(launches), None).run())
     assert outcome(lambda: simulate(graph, network, replay(launches))) == expected
     plan = PLAIN_REPLAY.replay(launches)
     assert outcome(lambda: PLAIN_ENGINE.simulate(graph, network, plan)) == expected
@@ -303,6 +303,6 @@ def test_slowed_compute_takes_as_long_by_each_way_to_ask(world):
 def test_a_model_runs_as_in_the_plain_engine(policy):
     graph, network = MODELS["resnet50"](), alike(Affine(50.0, 0.0014))
     choice = bind(Choice(policy))
-    expected = _Engine(graph, network, choice, None).run()
+    expected = EventLoop(graph, network, choice, None).run()
     assert simulate(graph, network, choice) == expected
     assert timer(graph, network, choice)(None) == expected.iteration_time

@@ -25,8 +25,9 @@ from solver.planning.under_contention import as_it_ran, renumbered
 from solver.policies import POLICIES
 from solver.policies.choice import Choice, candidates
 from solver.simulation.clock import SharedProgress
-from solver.simulation.engine import Deadlock, Noise, _SlowedEngine, costs_of, simulate
+from solver.simulation.engine import Deadlock, Noise, costs_of, simulate
 from solver.simulation.replay import replay
+from solver.simulation.slowed_events import SlowedEventLoop
 from solver.units import slack
 from tests.fluid import Flow, Unit
 from tests.sampling import cases
@@ -212,7 +213,7 @@ def test_a_policy_decides_as_the_fluid_does(policy, graph, startup, slowdown):
 def test_events_are_the_same_compiled_and_by_the_plain_engine(policy, slowdown, graph, cost):
     network = alike(cost, slowdown)
     fast = simulate(graph, network, POLICIES[policy])
-    slow = _SlowedEngine(graph, network, POLICIES[policy], None).run()
+    slow = SlowedEventLoop(graph, network, POLICIES[policy], None).run()
     assert slow.plan == fast.plan
     assert slow.events == fast.events
     assert slow.ends == near(*fast.ends)

@@ -1,7 +1,6 @@
 """Compare two plans."""
 
 import json
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -39,7 +38,7 @@ def compare(
     names = (_short(first), _short(second))
     if names[0] == names[1]:
         names = (f"{names[0]} (A)", f"{names[1]} (B)")
-    print(json.dumps(asdict(found), indent=1) if json_ else render(found, names))
+    print(found.model_dump_json(indent=1) if json_ else render(found, names))
 
 
 def _short(name: str) -> str:

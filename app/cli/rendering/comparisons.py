@@ -5,16 +5,16 @@ from collections.abc import Iterator
 from app.cli.rendering.figures import counted
 from app.cli.rendering.page import Line, Said, page
 from app.cli.rendering.tables import table
-from app.services.comparisons import ComparedFigure, ComparedPlans
+from app.schemas.comparisons import AnswerComparison, ComparedFigure
 
 #: How many changed buckets are listed.
 _LISTED = 12
 
 
-def render(found: ComparedPlans, names: tuple[str, str]) -> str:
+def render(found: AnswerComparison, names: tuple[str, str]) -> str:
     """Write a comparison as a page of text."""
     heads = ["", *names, "difference", ""]
-    rows = [_row(each) for each in found.figures if (each.first, each.second) != (None, None)]
+    rows = [_row(each) for each in found.figures]
     return page(
         [Said(found.sentence, len(found.sentence), "bold"), *found.notes],
         [table(heads, rows, has_remarks=True)],
@@ -31,14 +31,20 @@ def _row(each: ComparedFigure) -> list[str]:
     return [each.name, *shown, *["-"] * (3 - len(shown)), each.unit]
 
 
-def _buckets(found: ComparedPlans, names: tuple[str, str]) -> Iterator[Line]:
+def _buckets(found: AnswerComparison, names: tuple[str, str]) -> Iterator[Line]:
+    alone = [each for each in found.changed if each.held_by != "both"]
     order = ", sent in another order" if found.is_reordered else ""
-    yield f"{counted(found.alike, 'bucket')} in both{order}; {len(found.changed)} in one alone"
+    yield f"{counted(found.alike, 'bucket')} in both{order}; {len(alone)} in one alone"
     rows = [
-        [each.id, names[each.is_second], f"{each.tensors}", f"{each.bytes / 1e6:.3f}"]
-        for each in found.changed[:_LISTED]
+        [
+            each.id,
+            names[each.held_by == "second"],
+            f"{len(each.tensors)}",
+            f"{each.bytes / 1e6:.3f}",
+        ]
+        for each in alone[:_LISTED]
     ]
     if rows:
         yield table(["bucket", "of", "tensors", "MB"], rows)
-    if len(found.changed) > _LISTED:
-        yield f"  ... and {len(found.changed) - _LISTED} more (--json lists them all)"
+    if len(alone) > _LISTED:
+        yield f"  ... and {len(alone) - _LISTED} more (--json lists them all)"

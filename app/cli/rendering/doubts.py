@@ -1,14 +1,14 @@
 """What an answer says of costs that are off, for a reader: beliefs, doubts and draws."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 from app.cli.rendering.figures import percent
 from app.cli.rendering.page import Line
-from app.cli.rendering.policies import TITLES
 from app.cli.rendering.tables import table
 from app.schemas.believed import BelievedBody
 from solver.evidence.doubts import DoubtedGain
 from solver.evidence.robustness import Robustness
+from solver.glossary import label
 
 
 def believed(body: BelievedBody) -> str:
@@ -39,7 +39,7 @@ def off_calibration(rows: Sequence[DoubtedGain] | None) -> Iterator[Line]:
     )
 
 
-def robust(found: Robustness | None, titles: Mapping[str, str] = TITLES) -> Iterator[Line]:
+def robust(found: Robustness | None) -> Iterator[Line]:
     """Set a robust plan beside the plan without draws and the policies, under the same draws."""
     if found is None:
         return
@@ -48,12 +48,7 @@ def robust(found: Robustness | None, titles: Mapping[str, str] = TITLES) -> Iter
     rows = [["this plan", f"{found.plan_us / 1e3:.3f} ms"]]
     rows += [["plan without the draws", f"{found.without_us / 1e3:.3f} ms"]]
     if best is not None:
-        rows += [
-            [
-                f"best policy, {titles.get(best.policy, best.policy)}",
-                f"{best.value_us / 1e3:.3f} ms",
-            ]
-        ]
+        rows += [[f"best policy, {label(best.policy)}", f"{best.value_us / 1e3:.3f} ms"]]
     yield table(["", found.measure], rows, widths=(25, 11))
     if found.nominal_cost is not None:
         yield f"At the stated costs it takes {percent(found.nominal_cost)} longer than without."

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 
 from app.cli.rendering.page import Line, Said, Strip
-from solver.evidence.brief import Brief, helps_most, limit_said
+from solver.evidence.brief import Brief, Limit, helps_most, limit_said
 from solver.explanation.critical import WAIT, PathStep
 from solver.explanation.sensitivity import Sensitivity
 from solver.graph import COMPUTE
@@ -33,7 +33,7 @@ def first_of_simulation(
     title: str,
     iteration_time_us: float,
     exposed_us: float,
-    limited_by: str | None,
+    limited_by: Limit | None,
     moved: Sequence[Sensitivity] | None,
     path: Sequence[PathStep] | None,
 ) -> Iterator[Line]:

@@ -18,6 +18,7 @@ from app.cli.rendering.tables import shortened, table, time, times
 from app.schemas.plans import BaselineOut, BoundOut, PlanAnswer, TraceAnswer
 from app.schemas.programs import FrontPoint, MemoryUse
 from solver.bounds.kinds import BESIDE, LOAD, reason
+from solver.glossary import label
 from solver.graph import NETWORK
 
 if TYPE_CHECKING:
@@ -38,17 +39,6 @@ HELD_TO = {
     "launch": "what launches read is held to their ends",
 }
 
-_TITLES = {
-    "in_order": "the graph's order",
-    "inductor": "inductor, overlap and buckets",
-    "simple_overlap": "launches raised, waits sunk",
-    "bucketed_overlap": "the same, buckets of 500 MB",
-    "transformer_blocks": "torchtitan, blocks as buckets",
-    "topo_span": "inductor, buckets of a span",
-    "deepcompile": "DeepCompile, prefetch",
-    "xla_lhs": "XLA, latency hiding",
-}
-
 
 def program(answer: PlanAnswer, name: str) -> str:
     """Write a program as a page of text, and what a reader of traces dropped and assumed."""
@@ -61,7 +51,7 @@ def program(answer: PlanAnswer, name: str) -> str:
         rests_on(answer.evidence),
         _times(answer),
         off_calibration(answer.off_calibration),
-        robust(answer.robust, _TITLES),
+        robust(answer.robust),
         _why(answer),
         _front(answer.front or []),
         _memory(answer.memory) if answer.memory else [],
@@ -77,7 +67,7 @@ def simulated(answer: "SimulationAnswer", name: str) -> str:
     title = "the plan given" if answer.policy is None else answer.policy.policy
     return page(
         first_of_simulation(
-            _TITLES.get(title, title),
+            label(title),
             answer.iteration_time_us,
             answer.exposed_us,
             answer.limited_by,
@@ -125,7 +115,7 @@ def _times(answer: PlanAnswer) -> Iterator[Line]:
 
 def _simulated_times(answer: "SimulationAnswer") -> Iterator[Line]:
     policy = answer.policy
-    what = "the program given" if policy is None else _TITLES.get(policy.policy, policy.policy)
+    what = "the program given" if policy is None else label(policy.policy)
     yield "Time of one iteration"
     rows = [
         *recorded(answer.evidence),
@@ -138,7 +128,7 @@ def _simulated_times(answer: "SimulationAnswer") -> Iterator[Line]:
 
 
 def _compared(baseline: BaselineOut, limit: int | None) -> tuple[str, str, str, str]:
-    title = _TITLES.get(baseline.policy, baseline.policy)
+    title = label(baseline.policy)
     if baseline.iteration_time_us is None:
         return title, "-", "", "makes no program of this graph"
     faster = "" if baseline.speedup is None else f"this is {baseline.speedup:.3f}x as fast"

@@ -229,11 +229,11 @@ def _answer(
 
 def _searches_cut(cells: Sequence[Cell]) -> Iterator[str]:
     """Say in how many cells a watchdog ended the search, and which first."""
-    found = [cell.cut for cell in cells if cell.cut]
-    if found:
+    cuts = [cell.cut for cell in cells if cell.cut]
+    if cuts:
         yield (
-            f"The search for the plan was cut short in {len(found):,} of {len(cells):,} cells, by "
-            f"{found[0]}: another run may find other plans there."
+            f"The search for the plan was cut short in {len(cuts):,} of {len(cells):,} cells, by "
+            f"{cuts[0]}: another run may find other plans there."
         )
 
 
@@ -278,8 +278,8 @@ def _cell_answer(cell: Cell, labels: Sequence[str]) -> SweepCell:
 
 def _least_certain(cells: Sequence[SweepCell]) -> Evidence | None:
     """Return the evidence of the cell where a gain must be largest to follow; None without any."""
-    known = [cell.evidence for cell in cells if cell.evidence is not None]
-    return max(known, key=lambda each: each.trust_below or 0.0, default=None)
+    evidence = [cell.evidence for cell in cells if cell.evidence is not None]
+    return max(evidence, key=lambda each: each.trust_below or 0.0, default=None)
 
 
 def _summary(
@@ -329,7 +329,7 @@ def _saved(cells: Sequence[SweepCell]) -> Iterator[str]:
 
 
 def _knees(
-    found: Sequence[Knee], workers: int, bandwidth: float | None, startup: float
+    all_knees: Sequence[Knee], workers: int, bandwidth: float | None, startup: float
 ) -> Iterator[str]:
     """Say where the knees of all policies are, along both axes at one place."""
     at = "" if bandwidth is None else f"at {bandwidth:g} Gbit/s and "
@@ -340,14 +340,14 @@ def _knees(
     ):
         here = [
             knee
-            for knee in found
+            for knee in all_knees
             if knee.along == along
             and (knee.workers or workers, knee.startup_us) == (workers, startup)
             and (knee.bandwidth_gbps or bandwidth) == bandwidth
         ]
-        known = [f"{knee.policy} {knee.value:g}" for knee in here if knee.value is not None]
+        at_values = [f"{knee.policy} {knee.value:g}" for knee in here if knee.value is not None]
         without = [knee.policy for knee in here if knee.value is None]
-        text = [f"{', '.join(known)} {unit}"] if known else []
+        text = [f"{', '.join(at_values)} {unit}"] if at_values else []
         text += [f"none of {', '.join(without)}, up to the largest"] if without else []
         if text:
             yield (

@@ -196,12 +196,12 @@ def by_memory(
     )
 
 
-def _limit(sweep: SweepAnswer, asked: int | None) -> int | None:
+def _limit(sweep: SweepAnswer, limit_bytes: int | None) -> int | None:
     """Return the limit of memory that is drawn; None where none is swept."""
-    known = sweep.axes.memory_limits_bytes
-    if known is None and asked is None:
+    limits = sweep.axes.memory_limits_bytes
+    if limits is None and limit_bytes is None:
         return None
-    limit: int = _value("memory_limit_bytes", known or [], asked)
+    limit: int = _value("memory_limit_bytes", limits or [], limit_bytes)
     return limit
 
 
@@ -211,25 +211,25 @@ def _within(limit: int | None) -> str:
 
 def plots(sweep: SweepAnswer) -> dict[str, bytes]:
     """Draw speed along each axis that is swept, at the middle of the others, by file name."""
-    found = {}
+    drawings = {}
     if len(sweep.axes.workers) > 1:
-        found["speed-by-workers.svg"] = by_workers(sweep, None, None)
+        drawings["speed-by-workers.svg"] = by_workers(sweep, None, None)
     if len(sweep.axes.bandwidths_gbps) > 1:
-        found["speed-by-bandwidth.svg"] = by_bandwidth(sweep, None, None)
+        drawings["speed-by-bandwidth.svg"] = by_bandwidth(sweep, None, None)
     if len(sweep.axes.memory_limits_bytes or ()) > 1:
-        found["speed-by-memory.svg"] = by_memory(sweep, None, None, None)
-    return found
+        drawings["speed-by-memory.svg"] = by_memory(sweep, None, None, None)
+    return drawings
 
 
-def _value(name: str, known: Sequence[Any], asked: float | None) -> Any:
+def _value(name: str, values: Sequence[Any], chosen: float | None) -> Any:
     """Return the value that was asked for, else the middle one."""
-    if asked is None:
-        return middle(known)
-    if asked not in known:
-        have = ", ".join(f"{value:g}" for value in known if value is not None) or "none"
-        detail = f"Query parameter {name}: the sweep has {have}; got {asked:g}."
+    if chosen is None:
+        return middle(values)
+    if chosen not in values:
+        have = ", ".join(f"{value:g}" for value in values if value is not None) or "none"
+        detail = f"Query parameter {name}: the sweep has {have}; got {chosen:g}."
         raise InvalidRequest([Fault(f"/query/{name}", FaultCode.OUT_OF_RANGE, detail)])
-    return asked
+    return chosen
 
 
 def _drawn(

@@ -79,7 +79,7 @@ class _Search:
             self._branch.append(launch)
             self.visit(left, (*begun[:i], *begun[i + 1 :]), end, done, cuts)
             self._branch.pop()
-        for mask in _subsets(left):
+        for mask in subsets(left):
             members = self._members[mask]
             release, tail, size = self._judge.bucket(members)
             start = max(now, release)
@@ -100,7 +100,7 @@ class _Search:
         return sorted((shares | later) - {0, size})
 
 
-def _subsets(mask: int) -> Iterator[int]:
+def subsets(mask: int) -> Iterator[int]:
     """All non-empty subsets of a bit mask, the largest first."""
     subset = mask
     while subset:

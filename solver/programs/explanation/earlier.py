@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from solver.programs.execute import ProgramRun, execute
 from solver.programs.explanation.critical import step_id
-from solver.programs.explanation.holders import AFTER, CHANNEL, START, Holder, Holds
+from solver.programs.explanation.holders import AFTER, CHANNEL, START, STREAM, Holder, Holds
 from solver.programs.problem import ProgramProblem
 from solver.programs.program import LAUNCH, PACK, WAIT, HostStep, Program
 from solver.units import same
@@ -27,6 +27,9 @@ INPUT, MEMORY, UNDER_WAY, TIME, PEAK, PUT_OFF, MISSED, HOST = (
     "missed",
     "host",
 )
+
+#: All of these.
+REASONS = (START, INPUT, CHANNEL, STREAM, MEMORY, UNDER_WAY, TIME, PEAK, PUT_OFF, MISSED, HOST)
 
 #: What is moved with a launch.
 _OWN = (PACK, LAUNCH)
@@ -121,7 +124,7 @@ def launch_reasons(
         holder = _holder(holds, places[b], packs.get(b))
         start, could = run.spans[places[b]].start, holds.earliest[b].start
         by = None if holder.step is None else step_id(problem, program, holder.step)
-        why = {AFTER: INPUT, START: START, CHANNEL: CHANNEL}.get(holder.why, "stream")
+        why = {AFTER: INPUT, START: START, CHANNEL: CHANNEL}.get(holder.why, STREAM)
         found[b] = LaunchReason(b, start, could, why, by)
         if could < start and not same(could, start):
             found[b] = LaunchReason(b, start, could, CHANNEL if why == CHANNEL else HOST, by)

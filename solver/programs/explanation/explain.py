@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from solver.evidence.brief import Limit
 from solver.programs.execute import ProgramRun
 from solver.programs.explanation.critical import (
     PathTimes,
@@ -20,8 +21,6 @@ from solver.programs.explanation.sensitivity import (
 )
 from solver.programs.problem import ProgramProblem
 from solver.programs.program import Program
-
-COMPUTE, BANDWIDTH, STARTUP = "compute", "bandwidth", "startup"
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +43,7 @@ class ProgramExplanation:
         The program executed with one thing cheaper at a time.
     """
 
-    limited_by: str | None
+    limited_by: Limit | None
     critical_path: tuple[ProgramPathStep, ...]
     path_times: PathTimes
     launches: tuple[LaunchReason, ...]
@@ -74,12 +73,18 @@ def explain_program(
     return ProgramExplanation(_limit(run, times, gains), path, times, launches, gains)
 
 
-def _limit(run: ProgramRun, times: PathTimes, gains: tuple[ProgramSensitivity, ...]) -> str | None:
+def _limit(
+    run: ProgramRun, times: PathTimes, gains: tuple[ProgramSensitivity, ...]
+) -> Limit | None:
     if not run.iteration_time:
         return None
-    words = {COMPUTE_FASTER: COMPUTE, BANDWIDTH_FASTER: BANDWIDTH, STARTUP_LOWER: STARTUP}
+    words: dict[str, Limit] = {
+        COMPUTE_FASTER: "compute",
+        BANDWIDTH_FASTER: "bandwidth",
+        STARTUP_LOWER: "startup",
+    }
     best = max((each for each in gains if each.name in words), key=lambda each: each.gain_us)
     if best.gain_us > 0:
         return words[best.name]
     on_channels = sum(times.channels_us.values())
-    return COMPUTE if times.compute_us + times.copies_us >= on_channels else BANDWIDTH
+    return "compute" if times.compute_us + times.copies_us >= on_channels else "bandwidth"

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from solver.evidence.brief import LIMITS
 from solver.programs.execute import bucket_id, execute
 from solver.programs.explanation.earlier import (
     HOST,
@@ -17,12 +18,6 @@ from solver.programs.problem import TO_LAUNCH, TO_WAIT
 from solver.programs.program import LAUNCH
 from solver.programs.result import Executed
 from solver.units import same
-
-_LIMITS = {
-    "compute": "Compute limits",
-    "bandwidth": "Bandwidth limits",
-    "startup": "Start-ups limit",
-}
 
 _NAMES = {
     "compute_faster": "compute 10 % faster",
@@ -44,7 +39,7 @@ def summary(planned: Executed, why: ProgramExplanation) -> str:
     pieces += [("copies", times.copies_us)]
     on_path = ", ".join(f"{name} {_share(time, total)}" for name, time in pieces if time > 0)
     said = [
-        f"{_LIMITS[why.limited_by]} this program: its critical path of {ms(total)} is {on_path}.",
+        f"{LIMITS[why.limited_by]} this program: its critical path of {ms(total)} is {on_path}.",
         f"The same program with {'; '.join(_gains(why.sensitivities))}.",
     ]
     if (launch := _longest(why)) is not None:

@@ -114,32 +114,32 @@ class ProgramReader:
         return frame.values[frame.computation.root]
 
     def _value(self, one: HloInstruction, frame: _Frame) -> Value:  # noqa: PLR0911 - a table
-        given = [frame.values[name] for name in one.operands]
+        operands = [frame.values[name] for name in one.operands]
         if one.opcode == "tuple":
-            return tuple(given)
+            return tuple(operands)
         if one.opcode == "get-tuple-element":
-            return self._element(one, given[0])
+            return self._element(one, operands[0])
         if one.opcode in _PASSED_ON:
-            return given[0] if given else nothing(one.shape)
+            return operands[0] if operands else nothing(one.shape)
         if one.opcode in FREE:
             return nothing(one.shape)
         if one.opcode.removesuffix(DONE) in _SEND_ALONE:
             return self._refused(one, "sends alone are not read, collective-permutes are")
         if one.opcode.endswith(DONE):
-            return self._ended(one, given)
+            return self._ended(one, operands)
         begins = one.opcode.endswith(START)
         collective = collective_in(one, self._module)
         if collective is not None:
-            return self._send(one, collective, frame, given, begins=begins)
+            return self._send(one, collective, frame, operands, begins=begins)
         if any(name in self._sends for name in (*one.calls(), *one.branches())):
-            return self._opened(one, frame, given)
+            return self._opened(one, frame, operands)
         name = self._add(frame, one, frame.after(one))
-        self._read(given, name)
+        self._read(operands, name)
         if begins:
             self._begun[name] = None
             return Leaf(None, name)
         value = self.memory.written(name, one.shape, name)
-        self._write_over(one, given, value)
+        self._write_over(one, operands, value)
         return value
 
     def _refused(self, one: HloInstruction, why: str) -> Value:
@@ -154,8 +154,8 @@ class ProgramReader:
             return self._refused(one, "it takes no element of a tuple")
         return value[int(index)]
 
-    def _ended(self, one: HloInstruction, given: list[Value]) -> Value:
-        begun = given[0].after if given and isinstance(given[0], Leaf) else None
+    def _ended(self, one: HloInstruction, operands: list[Value]) -> Value:
+        begun = operands[0].after if operands and isinstance(operands[0], Leaf) else None
         if begun not in self._begun:
             return self._refused(one, "it ends nothing that was begun")
         return self.memory.written(begun or "", one.shape, begun)
@@ -165,7 +165,7 @@ class ProgramReader:
         one: HloInstruction,
         collective: HloInstruction,
         frame: _Frame,
-        given: list[Value],
+        operands: list[Value],
         *,
         begins: bool,
     ) -> Value:
@@ -178,29 +178,29 @@ class ProgramReader:
         except GroupFault as why:
             return self._refused(one, str(why))
         name = self._add(frame, one, frame.after(one), sent)
-        self._read(given, name)
+        self._read(operands, name)
         if begins:
             self._begun[name] = None
             return Leaf(None, name)
         return self.memory.written(name, shape, name)
 
-    def _opened(self, one: HloInstruction, frame: _Frame, given: list[Value]) -> Value:
+    def _opened(self, one: HloInstruction, frame: _Frame, operands: list[Value]) -> Value:
         """Take apart what has collectives inside."""
         if one.opcode == "while":
-            return self._loop(one, frame, given[0])
+            return self._loop(one, frame, operands[0])
         if one.opcode != "call":
             return self._refused(one, "it has collectives inside, and which run is not known")
         inside = self._module.computations[one.calls()[0]]
-        return self._inlined(inside, given, f"{frame.prefix}{one.name}/", frame.barrier)
+        return self._inlined(inside, operands, f"{frame.prefix}{one.name}/", frame.barrier)
 
     def _inlined(
-        self, inside: HloComputation, given: list[Value], prefix: str, barrier: str | None
+        self, inside: HloComputation, arguments: list[Value], prefix: str, barrier: str | None
     ) -> Value:
         values: dict[str, Value] = {}
         for one in inside.instructions.values():
             if one.number is not None:
-                missing = one.number >= len(given)
-                values[one.name] = nothing(one.shape) if missing else given[one.number]
+                missing = one.number >= len(arguments)
+                values[one.name] = nothing(one.shape) if missing else arguments[one.number]
         return self._run(_Frame(inside, values, prefix, barrier))
 
     def _loop(self, one: HloInstruction, frame: _Frame, state: Value) -> Value:
@@ -239,21 +239,21 @@ class ProgramReader:
         self.ops.append(ProgramOp(name, what, frame.computation, unique, sent))
         return name
 
-    def _read(self, given: list[Value], name: str) -> None:
-        for value in given:
+    def _read(self, operands: list[Value], name: str) -> None:
+        for value in operands:
             for leaf in arrays(value):
                 if leaf.storage is not None:
                     leaf.storage.readers[name] = None
 
-    def _write_over(self, one: HloInstruction, given: list[Value], value: Value) -> None:
+    def _write_over(self, one: HloInstruction, operands: list[Value], value: Value) -> None:
         """Remember what is written over its operand: a slice that is updated, a loop's state."""
         if one.opcode == "while":
-            pairs = zip(arrays(given[0]), arrays(value), strict=False)
+            pairs = zip(arrays(operands[0]), arrays(value), strict=False)
         else:
             updated = updated_operand(one, self._module)
-            if updated is None or updated >= len(given):
+            if updated is None or updated >= len(operands):
                 return
-            pairs = zip(arrays(given[updated]), arrays(value), strict=False)
+            pairs = zip(arrays(operands[updated]), arrays(value), strict=False)
         for old, new in pairs:
             self.memory.write_over(old, new)
 
@@ -284,16 +284,16 @@ def sending(module: HloModule) -> Mapping[str, None]:
 
     Computations come before those that run them, as the text has them, or not: O(rows of calls).
     """
-    found: dict[str, None] = {}
+    senders: dict[str, None] = {}
     before = -1
-    while before != len(found):
-        before = len(found)
+    while before != len(senders):
+        before = len(senders)
         for name, each in module.computations.items():
-            if name not in found and any(
+            if name not in senders and any(
                 one.opcode.removesuffix(START) in SENDING
                 or one.opcode in _SEND_ALONE
-                or any(run in found for run in (*one.calls(), *one.branches()))
+                or any(run in senders for run in (*one.calls(), *one.branches()))
                 for one in each.instructions.values()
             ):
-                found[name] = None
-    return found
+                senders[name] = None
+    return senders

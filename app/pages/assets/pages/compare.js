@@ -1,9 +1,8 @@
 // The page that puts two answers side by side: figures, buckets, and timelines on one axis.
 
-import { changed, figures, sentence } from "../comparison/differences.js";
 import { byId, el, fill } from "../elements/dom.js";
 import { labelled } from "../elements/form.js";
-import { bytes, time } from "../elements/format.js";
+import { bytes, number, percent, time } from "../elements/format.js";
 import { read, write } from "../elements/state.js";
 import { table } from "../elements/table.js";
 import { term } from "../elements/term.js";
@@ -15,6 +14,26 @@ import { toneOf, wordsOf } from "../timeline/tones.js";
 
 const KINDS = ["plans", "simulations"];
 const SIDES = ["a", "b"];
+
+/** @import { AnswerComparison } from "interlace-api" */
+
+/** How figures of a unit are shown. */
+const SHOWN = {
+  ms: (value) => time(value * 1e3),
+  "%": (value) => percent(value / 100, 2),
+  GiB: (value) => bytes(value * 2 ** 30),
+  "": (value) => number(value, 12),
+};
+
+/** The terms of figures that are no term themselves. */
+const TERMS = { buckets: "bucket", launches: "launch" };
+
+/** What a figure of the second answer is more, with its sign; nothing where one is not known. */
+function apart({ first, second, unit }) {
+  if (first === null || second === null) return "";
+  if (Math.abs(second - first) <= 1e-9 * Math.max(Math.abs(first), Math.abs(second))) return "the same";
+  return `${second > first ? "+" : "−"}${SHOWN[unit](Math.abs(second - first))}`;
+}
 
 /** The path of an answer that a reader named: a page's address, kind and id, or an id alone. */
 async function placeOf(text) {
@@ -62,7 +81,11 @@ async function lately() {
   return found.flat();
 }
 
-function showFigures(host, a, b) {
+/**
+ * @param {Element} host
+ * @param {AnswerComparison} comparison
+ */
+function showFigures(host, a, b, comparison) {
   const head = (side, { place, name }) =>
     el("th", { scope: "col", class: "number" }, `${side}: `, el("a", { href: `/${place}` }, name));
   fill(
@@ -89,12 +112,15 @@ function showFigures(host, a, b) {
         el(
           "tbody",
           {},
-          figures(a.body, b.body).map((row) =>
+          comparison.figures.map((row) =>
             el(
               "tr",
               {},
-              el("th", { scope: "row" }, term(row.name, row.words)),
-              [row.a, row.b, row.apart ?? ""].map((cell) => el("td", { class: "number" }, cell)),
+              el("th", { scope: "row" }, term(TERMS[row.name] ?? row.name, row.name)),
+              [row.first, row.second]
+                .map((value) => (value === null ? "" : SHOWN[row.unit](value)))
+                .concat(apart(row))
+                .map((cell) => el("td", { class: "number" }, cell)),
             ),
           ),
         ),
@@ -104,6 +130,8 @@ function showFigures(host, a, b) {
 }
 
 function showBuckets(host, rows) {
+  const holder = { first: "only A", second: "only B", both: "both" };
+  const later = (row) => (row.held_by === "both" ? row.second_start_us - row.first_start_us : null);
   const moment = (name, of) => ({ name, of, show: (row) => time(of(row)) });
   const words = (tensors) =>
     tensors.length > 2
@@ -112,7 +140,7 @@ function showBuckets(host, rows) {
   table(
     host,
     [
-      { name: "in", of: (row) => row.how, show: (row) => row.how, isText: true },
+      { name: "in", of: (row) => holder[row.held_by], show: (row) => holder[row.held_by], isText: true },
       {
         name: "tensors",
         of: (row) => row.tensors.join(" "),
@@ -120,19 +148,21 @@ function showBuckets(host, rows) {
         isText: true,
       },
       { name: "bytes", of: (row) => row.bytes, show: (row) => bytes(row.bytes) },
-      moment("start in A", (row) => row.a),
-      moment("start in B", (row) => row.b),
+      moment("start in A", (row) => row.first_start_us),
+      moment("start in B", (row) => row.second_start_us),
       {
         name: "in B",
-        of: (row) => row.later,
-        show: (row) =>
-          row.later === null ? "" : `${time(Math.abs(row.later))} ${row.later > 0 ? "later" : "earlier"}`,
+        of: later,
+        show: (row) => {
+          const by = later(row);
+          return by === null ? "" : `${time(Math.abs(by))} ${by > 0 ? "later" : "earlier"}`;
+        },
       },
     ],
     rows,
     {
       caption: "Buckets that changed",
-      filter: (row) => `${row.how} ${row.tensors.join(" ")}`,
+      filter: (row) => `${holder[row.held_by]} ${row.tensors.join(" ")}`,
       empty: "All buckets are the same, and sent at the same times.",
     },
   );
@@ -197,18 +227,23 @@ async function main() {
     fill(results, el("p", { class: "faint" }, "Both are being fetched."));
     try {
       const [a, b] = await Promise.all(inputs.map((input) => answerAt(input.value)));
-      const rows = changed(a.body, b.body);
+      const comparison = await get(`/v1/comparisons?first=${a.place}&second=${b.place}`);
       const [shown, drawn, differing] = ["figures", "timeline", "buckets"].map((id) =>
         el("section", { class: "card", id, "aria-label": id }),
       );
       document.title = `${a.name} beside ${b.name} – Interlace`;
-      const said = el("p", { class: "lead summary" }, sentence(a.body, b.body, rows));
+      const said = el("p", { class: "lead summary" }, comparison.sentence);
       const all = el("div");
       fill(results, shown, drawn, differing);
-      showFigures(all, a, b);
-      fill(shown, said, all);
+      showFigures(all, a, b, comparison);
+      fill(
+        shown,
+        said,
+        comparison.notes.map((note) => el("p", {}, note)),
+        all,
+      );
       showTimelines(drawn, a, b);
-      showBuckets(differing, rows);
+      showBuckets(differing, comparison.changed);
     } catch (error) {
       fill(results);
       complain(error);

@@ -5,24 +5,9 @@ import { jobList } from "../jobs/jobs.js";
 import { costModelList, graphList } from "../jobs/stored.js";
 import { pageOf, upload } from "../reading/upload.js";
 import { complain, get, post } from "../service/api.js";
+import { names } from "../service/names.js";
 
 /** @import { ExampleList } from "interlace-api" */
-
-/** Names of the examples as people write them. */
-const NAMES = {
-  two_layers: "Two layers",
-  resnet50: "ResNet-50",
-  t5_small: "T5-small",
-  bert_base: "BERT-base",
-  bert_large: "BERT-large",
-  gpt2: "GPT-2",
-  llama_7b: "LLaMA-7B",
-  vgg16: "VGG-16",
-  fsdp_llama_7b: "LLaMA-7B under FSDP",
-  tp_gpt_8b: "GPT 8B, tensor parallel",
-  seq2seq: "Seq2Seq",
-  transformer: "Transformer",
-};
 
 async function examples(host) {
   /** @type {ExampleList} */
@@ -32,14 +17,14 @@ async function examples(host) {
     el(
       "button",
       { type: "button", class: "example", "data-example": name, onclick: () => plan(name, url) },
-      el("strong", {}, NAMES[name] ?? name),
+      el("strong", {}, names.examples[name] ?? name),
       el("span", { class: "faint" }, description.replaceAll("`", "")),
     ),
   );
 
   async function plan(name, url) {
     for (const button of buttons) button.disabled = true;
-    fill(doing, `Plans ${NAMES[name] ?? name} …`);
+    fill(doing, `Plans ${names.examples[name] ?? name} …`);
     try {
       const { location } = await post("/v1/plans?wait=0", await get(url));
       window.location.assign(pageOf(location));

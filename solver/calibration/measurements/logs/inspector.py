@@ -129,34 +129,36 @@ class _InspectorLog:
             total = whole_number(stats.get("coll_dropped_total"), MAX_BYTES) or 0
             key = f"{header.get('id')} {header.get('rank')}"
             self.dropped[key] = max(total, self.dropped.get(key, 0))
-        elif isinstance(told := value.get("coll_perf"), dict):
-            self._collective(record.line, header, told)
+        elif isinstance(performance := value.get("coll_perf"), dict):
+            self._collective(record.line, header, performance)
         elif "p2p_perf" in value:
             self._leave("sends and receives")
 
-    def _collective(self, line: int, header: Mapping[str, Any], told: Mapping[str, Any]) -> None:
-        name = told.get("coll")
+    def _collective(
+        self, line: int, header: Mapping[str, Any], performance: Mapping[str, Any]
+    ) -> None:
+        name = performance.get("coll")
         if isinstance(name, str) and name not in _KINDS:
             self._leave(f"{name[:40]}, no collective of graphs")
             return
-        if told.get("coll_timing_source") == _HOST:
+        if performance.get("coll_timing_source") == _HOST:
             self._leave(f"times of the host alone ({_HOST})")
             return
-        found = _record(header, told)
-        if found is None:
+        collective = _record(header, performance)
+        if collective is None:
             detail = (
                 f"Line {line}: coll_perf must have coll, coll_msg_size_bytes and "
                 "coll_exec_time_us, and its header n_ranks."
             )
             self.broken.append(Fault(f"/{line}", FaultCode.MISSING_FIELD, detail))
-        elif found.time == 0:
+        elif collective.time == 0:
             self._leave("times of 0 us")
         else:
-            again = self.counts.get((found.launch, found.rank), 0)
-            self.counts[found.launch, found.rank] = again + 1
-            launch = found.launch._replace(repeated=again)
+            again = self.counts.get((collective.launch, collective.rank), 0)
+            self.counts[collective.launch, collective.rank] = again + 1
+            launch = collective.launch._replace(repeated=again)
             old = self.launches.get(launch, _Slowest(line, 0.0, 0))
-            slowest = max(old.time, found.time)
+            slowest = max(old.time, collective.time)
             self.launches[launch] = _Slowest(old.line, slowest, old.ranks + 1)
 
     def _leave(self, what: str) -> None:
@@ -177,10 +179,10 @@ class _InspectorLog:
         if self.broken or not readings:
             samples_of(self.broken)
         notes = self._notes()
-        found = []
+        measured = []
         for (kind, workers), rows in readings.items():
             selection = samples_of(rows)
-            found.append(
+            measured.append(
                 Measurements(
                     format=FORMAT,
                     samples=selection.samples,
@@ -190,7 +192,7 @@ class _InspectorLog:
                     hosts=tuple(sorted(self.hosts)),
                 )
             )
-        return tuple(found)
+        return tuple(measured)
 
     def _notes(self) -> list[str]:
         notes = [f"{many:,} left out: {what}." for what, many in self.left_out.items()]
@@ -207,16 +209,16 @@ class _InspectorLog:
 
 def _of(value: Mapping[str, Any], key: str) -> Mapping[str, Any]:
     """Return an object of an object; an empty one where there is none."""
-    found = value.get(key)
-    return found if isinstance(found, dict) else {}
+    section = value.get(key)
+    return section if isinstance(section, dict) else {}
 
 
-def _record(header: Mapping[str, Any], told: Mapping[str, Any]) -> _InspectorRecord | None:
+def _record(header: Mapping[str, Any], performance: Mapping[str, Any]) -> _InspectorRecord | None:
     """Read a record; None where something that is needed is not there."""
-    kind = _KINDS.get(str(told.get("coll")))
+    kind = _KINDS.get(str(performance.get("coll")))
     workers = whole_number(header.get("n_ranks"), MAX_WORKERS)
-    size = whole_number(told.get("coll_msg_size_bytes"), MAX_BYTES)
-    time = number(told.get("coll_exec_time_us"))
+    size = whole_number(performance.get("coll_msg_size_bytes"), MAX_BYTES)
+    time = number(performance.get("coll_exec_time_us"))
     if kind is None or not workers or size is None or time is None:
         return None
     size *= workers if kind in _SHARES else 1
@@ -224,7 +226,7 @@ def _record(header: Mapping[str, Any], told: Mapping[str, Any]) -> _InspectorRec
         str(header.get("id")),
         kind,
         workers,
-        whole_number(told.get("coll_sn"), MAX_BYTES),
+        whole_number(performance.get("coll_sn"), MAX_BYTES),
         size,
         0,
     )

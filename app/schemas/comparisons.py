@@ -1,0 +1,51 @@
+"""Two answers side by side."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from app.schemas.base import AnswerModel
+
+
+class ComparedFigure(AnswerModel):
+    """A figure of both answers."""
+
+    name: Annotated[str, Field(description="What it is.")]
+    unit: Annotated[str, Field(description="In what; empty of a count.")]
+    first: Annotated[float | None, Field(description="Null where it is not known.")]
+    second: Annotated[float | None, Field(description="Likewise.")]
+
+
+class ChangedBucket(AnswerModel):
+    """A bucket that one answer has alone, or that both have and send at another time."""
+
+    id: Annotated[str, Field(description="Its name there; of both that in the first.")]
+    tensors: list[str]
+    bytes: int
+    held_by: Annotated[
+        Literal["first", "second", "both"], Field(description="Which answer has these tensors.")
+    ]
+    first_start_us: Annotated[
+        float | None, Field(description="When the first sends it [us]; null where it has it not.")
+    ]
+    second_start_us: Annotated[float | None, Field(description="When the second does [us].")]
+
+
+class AnswerComparison(AnswerModel):
+    """Two answers side by side."""
+
+    sentence: Annotated[str, Field(description="Which is faster, and by how much.")]
+    notes: Annotated[
+        list[str], Field(description="In what they differ besides: graph, cluster, options.")
+    ]
+    figures: Annotated[list[ComparedFigure], Field(description="Those that one of them has.")]
+    alike: Annotated[
+        int, Field(description="How many buckets both have: the same tensors, under any name.")
+    ]
+    changed: Annotated[
+        list[ChangedBucket],
+        Field(description="By their starts, of both that in the first."),
+    ]
+    is_reordered: Annotated[
+        bool, Field(description="Whether the buckets that both have are sent in another order.")
+    ]
