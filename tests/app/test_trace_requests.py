@@ -1,8 +1,8 @@
 """From rank files to a plan in one step: the cluster that a trace tells, and flags that win."""
 
 import json
-import re
 import os
+import re
 import signal
 import subprocess
 import sys
