@@ -45,7 +45,7 @@ def sharpened(chain: Chain, costs: Sequence[Cost], bound: LowerBound, time: floa
         some = subchain(chain, tensors)
         own = with_core(some, cost, bound)
         own = one_lane.tightened(some, cost, own, time, sharp=True)
-        own = tried(some, cost, own, time)
+        own = tried(some, [cost], own, time)
         if own is not bound:
             bound = replace(own, members=tuple(tensors[i] for i in own.members))
     return bound

@@ -11,6 +11,7 @@ from solver.bounds.chain import LowerBound
 from solver.bounds.shared import with_cards
 from solver.bounds.slowed import with_slowdown
 from solver.bounds.status import FEASIBLE
+from solver.bounds.tried import tried
 from solver.bounds.windows.tightened import tightened
 from solver.buckets import Launch
 from solver.chain import Chain, by_channel, chain_of, lane_bytes, without_keys
@@ -157,6 +158,8 @@ def _planned(
         known = bound
         if len(chain.channels) <= MAX_JOINT_CHANNELS:
             bound = tightened(graph, chain, costs, bound, time)
+        if not contended:  # else this time is above what is tried
+            bound = tried(chain, costs, bound, time, graph, is_over=watchdog.is_over)
         if bound is not known:
             incumbent.raise_bound(bound)
     if not chain.is_layered or contended:  # releases depend on the schedule

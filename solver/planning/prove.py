@@ -20,7 +20,7 @@ from solver.units import same
 
 #: Labels compared where nothing more is asked for, and for each second that is.
 _LOOKS, _LOOKS_A_SECOND = 80_000_000, 100_000_000
-#: Launches that are tried for each second that is asked for (:mod:`solver.bounds.tried`).
+#: Beginnings that are tried for each second that is asked for (:mod:`solver.bounds.tried`).
 _BEGINNINGS_A_SECOND = 300_000
 
 
@@ -89,7 +89,7 @@ def proven(
         value = judge.value(own)
         if options.prove_s and value > bound.value:
             looks = round(_BEGINNINGS_A_SECOND * options.prove_s)
-            last = tried(some, cost, bound, value, looks, options.is_over)
+            last = tried(some, [cost], bound, value, more_looks=looks, is_over=options.is_over)
             members = tuple(tensors[i] for i in last.members)
             bound = bound if last is bound else replace(last, members=members)
         options.offer(launches, time)
