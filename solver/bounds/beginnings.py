@@ -15,7 +15,7 @@ _REMEMBERED = 2_000_000
 _ASKED = 1_000
 
 
-class Collectives(NamedTuple):
+class CollectiveWork(NamedTuple):
     """Collectives whose launches take a start-up and the work of their bytes, by index.
 
     Attributes
@@ -50,7 +50,7 @@ class Beginnings:
     """
 
     def __init__(
-        self, these: Collectives, most: float, looks: int, is_over: Callable[[], bool]
+        self, these: CollectiveWork, most: float, looks: int, is_over: Callable[[], bool]
     ) -> None:
         count = len(these.work)
         self.count = count
@@ -529,7 +529,7 @@ def _first(bucket: int) -> int:
     return i
 
 
-def _mask(these: Collectives, j: int) -> int:
+def _mask(these: CollectiveWork, j: int) -> int:
     """Return the collectives that come before one with only compute between, as a bit mask."""
     return sum(1 << i for i, row in enumerate(these.between) if row[j] > -inf)
 

@@ -17,7 +17,7 @@ plan, so where no beginning comes to an end, no plan with any buckets, parts and
 from collections.abc import Callable, Sequence
 from math import inf
 
-from solver.bounds.beginnings import Beginnings, Collectives
+from solver.bounds.beginnings import Beginnings, CollectiveWork
 from solver.bounds.chain import LowerBound
 from solver.bounds.kinds import TRIED
 from solver.chain import Chain
@@ -62,7 +62,7 @@ def tried(
     return LowerBound(to_beat, TRIED, tuple(range(len(chain))))
 
 
-def _collectives(chain: Chain, costs: Sequence[Affine], graph: Graph | None) -> Collectives:
+def _collectives(chain: Chain, costs: Sequence[Affine], graph: Graph | None) -> CollectiveWork:
     """Collect what the beginnings of a chain's collectives depend on."""
     release, tail = chain.release.tolist(), chain.tail.tolist()
     between = [[-inf] * len(chain) for _ in release]
@@ -78,7 +78,7 @@ def _collectives(chain: Chain, costs: Sequence[Affine], graph: Graph | None) -> 
             between[i] = [starts[other] for other in positions]
             tail[i] = max(0.0, *map(float.__add__, starts, graph.durations))
     sizes = zip(chain.lane, chain.bytes.tolist(), strict=True)
-    return Collectives(
+    return CollectiveWork(
         release,
         tail,
         between,

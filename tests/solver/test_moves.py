@@ -58,7 +58,7 @@ def test_a_plan_is_the_same_compiled_or_not():
     few = 4e-4  # Python is some fifty times as slow
     open_ = 0
     for seed in range(2, 2 + cases(20, 2)):
-        ours, theirs = case(seed, 6, 12), drawn_py.case(seed, 6, 12)
+        ours, theirs = case(seed, 16, 24), drawn_py.case(seed, 16, 24)
         found = plan(ours.graph, ours.network, Options(baselines=(), share=few))
         asked = plan_py.Options(baselines=(), share=few)
         same = plan_py.plan(theirs.graph, theirs.network, asked)

@@ -124,7 +124,7 @@ def test_more_is_proven_where_it_is_asked_for():
 
 def test_a_few_tensors_are_tried_to_the_end_where_it_is_asked_for():
     """Tails do not ascend along this chain, so labels leave a gap, and so do the first tries."""
-    graph, network = list(GROUPS["middling"][0](151))[150]
+    graph, network = list(GROUPS["middling"][0](94))[93]
     by_default = plan(graph, network, ALONE)
     assert by_default.status == "feasible"
     asked = plan(graph, network, replace(ALONE, prove_s=5))
