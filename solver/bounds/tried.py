@@ -27,6 +27,9 @@ from solver.units import same, slack
 
 #: Most collectives, and how many beginnings are looked at.
 MAX_COLLECTIVES, _LOOKS = 14, 200_000
+#: How many are in all below the time to beat, a quarter of what is left at each time and no fewer
+#: than a few, until a time that is ruled out is this near to one that is not, relatively.
+_LOOKS_BELOW, _FEW, _GRAIN = 100_000, 4_000, 1e-4
 
 
 def tried(
@@ -38,10 +41,10 @@ def tried(
     more_looks: int = 0,
     is_over: Callable[[], bool] = lambda: False,
 ) -> LowerBound:
-    """Return a plan's time [us] as the bound where nothing shorter is left; else the known one.
+    """Raise a bound by all times [us] at which no beginning of launches comes to an end.
 
-    Only of up to :data:`MAX_COLLECTIVES` and at affine costs, and unless there are too many
-    beginnings; ``is_over`` tells whether to stop before.
+    Up to that of a plan, where nothing shorter is left. Only of up to :data:`MAX_COLLECTIVES` and
+    at affine costs, and as far as there are not too many beginnings.
 
     Parameters
     ----------
@@ -51,15 +54,27 @@ def tried(
         The known bound, and the time [us] of a plan.
     graph
         What the chain is of; None where no collective precedes another.
+    more_looks, is_over
+        How many more beginnings are looked at, and whether to stop before.
     """
     lines = [cost for cost in costs if isinstance(cost, Affine)]
     if len(lines) < len(costs) or len(chain) > MAX_COLLECTIVES or same(best.value, to_beat):
         return best
-    most = to_beat - slack(to_beat) / 2
     these = _collectives(chain, lines, graph)
-    if Beginnings(these, most, _LOOKS + more_looks, is_over).some_end():
-        return best
-    return LowerBound(to_beat, TRIED, tuple(range(len(chain))))
+    everything = tuple(range(len(chain)))
+    most = to_beat - slack(to_beat) / 2
+    if not Beginnings(these, most, _LOOKS + more_looks, is_over).some_end():
+        return LowerBound(to_beat, TRIED, everything)
+    low, high, looks = best.value, to_beat, _LOOKS_BELOW
+    while high - low > _GRAIN * high and looks > _FEW and not is_over():
+        middle = (low + high) / 2
+        search = Beginnings(these, middle, looks // 4, is_over)
+        if search.some_end():
+            high = middle
+        else:
+            low = middle
+        looks -= looks // 4 - max(0, search.looks)
+    return best if low == best.value else LowerBound(low, TRIED, everything)
 
 
 def _collectives(chain: Chain, costs: Sequence[Affine], graph: Graph | None) -> CollectiveWork:

@@ -31,9 +31,9 @@ def wrong(count: int) -> tuple[list[int], int]:
         known = LowerBound(chain.compute_time, COMPUTE)
         if best <= chain.compute_time + slack(best) or not isinstance(cost, Affine):
             continue
-        if tried(chain, [cost], known, best * 1.01).kind == TRIED:
+        if tried(chain, [cost], known, best * 1.01).value > best + slack(best):
             ruled_out.append(seed)
-        proven += tried(chain, [cost], known, best).kind == TRIED
+        proven += tried(chain, [cost], known, best).value == best
     return ruled_out, proven
 
 
@@ -57,9 +57,9 @@ def wrong_of_graphs(count: int) -> tuple[list[int], int]:
         sent = [(tuple(positions[i] for i in each.bucket), each.bytes) for each in launches]
         time = dag_oracles.time_of(case, sent)
         assert time is not None
-        if tried(chain, costs, NOTHING, time * (1 + 1e-5), case.graph).kind == TRIED:
+        if tried(chain, costs, NOTHING, time * 1.01, case.graph).value > time + slack(time):
             ruled_out.append(seed)
-        proven += tried(chain, costs, NOTHING, time, case.graph).kind == TRIED
+        proven += tried(chain, costs, NOTHING, time, case.graph).value == time
     return ruled_out, proven
 
 
@@ -80,7 +80,8 @@ def test_no_time_is_ruled_out_that_some_plan_of_a_few_collectives_takes():
     for seed in range(cases(40)):
         case, chain, costs = general(seed, 2, 3)
         best = dag_oracles.brute_force(case, cut=len(chain) < 3)
-        assert tried(chain, costs, NOTHING, best * (1 + 1e-5), case.graph) is NOTHING
+        bound = tried(chain, costs, NOTHING, best * 1.01, case.graph).value
+        assert bound <= best + slack(best)
 
 
 @pytest.mark.parametrize(
@@ -110,7 +111,7 @@ def test_what_is_cut_pays_twice():
     known = LowerBound(120.0, COMPUTE)
     cost = Affine(10.0, 1.0)
     assert tried(chain, [cost], known, 171.0) == LowerBound(171.0, TRIED, (0, 1))
-    assert tried(chain, [cost], known, 172.0) is known
+    assert 170 < tried(chain, [cost], known, 172.0).value < 171  # of two times, to 1 in 10,000
 
 
 def test_time_waited_before_a_bucket_was_begun_is_none_of_its_credit():
@@ -118,8 +119,8 @@ def test_time_waited_before_a_bucket_was_begun_is_none_of_its_credit():
     releases, tails = np.array([400.0, 800.0, 1100.0]), np.array([100.0, 400.0, 1000.0])
     chain = Chain(np.arange(3), releases, tails, np.array([840, 560, 560]), 2_100.0)
     cost, known = Affine(50.0, 1.0), LowerBound(2_100.0, COMPUTE)
-    assert tried(chain, [cost], known, 2_709.9).kind == TRIED
-    assert tried(chain, [cost], known, 2_710.1) is known  # as it is, in parts of any bytes
+    assert tried(chain, [cost], known, 2_709.9).value == 2_709.9
+    assert tried(chain, [cost], known, 2_710.1).value < 2_710  # in parts of any bytes
 
 
 def test_only_a_few_tensors_at_an_affine_cost_are_tried(monkeypatch):
@@ -138,6 +139,7 @@ def test_what_is_looked_at_is_limited(monkeypatch):
         np.arange(2), np.array([0.0, 60.0]), np.array([40.0, 60.0]), np.array([100, 1]), 120.0
     )
     monkeypatch.setattr(module, "_LOOKS", 1)
+    monkeypatch.setattr(module, "_LOOKS_BELOW", 1)
     known = LowerBound(120.0, COMPUTE)
     assert tried(chain, [Affine(10.0, 1.0)], known, 171.0) is known
 
@@ -147,6 +149,16 @@ def test_a_plan_of_a_graph_is_proven_by_what_was_tried():
     case = dag_graphs.case(65, 3, 8)
     best = plan(case.graph, case.network, Options(baselines=()))
     assert (best.status, best.bound.kind) == ("optimal", TRIED)
+
+
+def test_a_bound_is_raised_below_a_plan_too():
+    """The windows of this graph leave 11 % below the plan, the beginnings 5 %."""
+    case, chain, costs = general(37, 9, 14)
+    best = plan(case.graph, case.network, Options(baselines=()))
+    assert (best.status, best.bound.kind) == ("feasible", TRIED)
+    assert best.iteration_time_us < 1.05 * best.lower_bound_us
+    known = LowerBound(best.lower_bound_us, COMPUTE)
+    assert tried(chain, costs, known, best.lower_bound_us, case.graph) is known
 
 
 @pytest.mark.parametrize("seed", range(60))
