@@ -1,4 +1,4 @@
-r"""Whether a few collectives can be sent in less than a time, by trying every beginning.
+"""Whether a few collectives can be sent in less than a time, by trying every beginning.
 
 Suppose a plan takes T or less, at affine costs a + c n: each bucket starts when its members are
 released and ends its tail before T, or earlier. A beginning is the collectives that are sent, the

@@ -47,15 +47,18 @@ def test_what_is_found_is_never_worse_than_a_rule_and_never_below_the_bound() ->
     assert answer.model_dump_json() == again.model_dump_json()
 
 
+#: A job that runs in two racks, and two sets: one across the same uplinks, one across others.
+ON = [f"gpu{i:02}" for i in (1, 2, 3, 17, 18, 19)]
+RUNNING = [{"name": "llm", "on": ON, "compute_us": 60_000, "gradient_bytes": 4_000_000_000}]
+SETS = [
+    [f"gpu{i:02}" for i in (9, 10, 11, 12, 25, 26, 27, 28)],
+    [f"gpu{i:02}" for i in (33, 34, 35, 36, 49, 50, 51, 52)],
+]
+
+
 def test_a_job_that_runs_is_stepped_around() -> None:
     """Of two sets that cross racks as often, the one that shares no link is first."""
-    on = [f"gpu{i:02}" for i in (1, 2, 3, 17, 18, 19)]
-    running = [{"name": "llm", "on": on, "compute_us": 60_000, "gradient_bytes": 4_000_000_000}]
-    sets = [
-        [f"gpu{i:02}" for i in (9, 10, 11, 12, 25, 26, 27, 28)],  # across the same uplinks
-        [f"gpu{i:02}" for i in (33, 34, 35, 36, 49, 50, 51, 52)],
-    ]
-    answer = interlace.allocate(request(running=running, candidates=sets))
+    answer = interlace.allocate(request(running=RUNNING, candidates=SETS))
     assert [row.candidate for row in answer.best] == [1, 0]
     shares = answer.best[1]
     assert {link.link for link in shares.shared} == {"rack1>spine1", "rack2>spine1"}
@@ -63,26 +66,20 @@ def test_a_job_that_runs_is_stepped_around() -> None:
     assert shares.jobs[1].slowdown > 1.05
     assert "llm takes" in shares.why
     assert answer.best[0].evidence == "alone"
-    estimated = interlace.allocate(request(running=running, candidates=sets, simulated=0))
+    estimated = interlace.allocate(request(running=RUNNING, candidates=SETS, simulated=0))
     assert [row.candidate for row in estimated.best] == [1, 0]
     assert estimated.best[1].evidence == "estimated"
     assert (answer.trust_below, answer.undecided) == (None, 0)
     assert estimated.trust_below == 0.15
     for objective in ("worst", "weighted", "money"):
-        found = interlace.allocate(request(running=running, candidates=sets, objective=objective))
+        found = interlace.allocate(request(running=RUNNING, candidates=SETS, objective=objective))
         assert found.best[0].candidate == 1
         assert found.best[0].objective <= found.best[1].objective
 
 
 def test_the_cluster_comes_with_the_use_of_links_where_it_is_asked_for() -> None:
     """llm sends 4 GB in ten sixths over each rack's uplink of 400 Gbit/s, beside 60 ms."""
-    on = [f"gpu{i:02}" for i in (1, 2, 3, 17, 18, 19)]
-    running = [{"name": "llm", "on": on, "compute_us": 60_000, "gradient_bytes": 4_000_000_000}]
-    sets = [
-        [f"gpu{i:02}" for i in (9, 10, 11, 12, 25, 26, 27, 28)],  # across the same uplinks
-        [f"gpu{i:02}" for i in (33, 34, 35, 36, 49, 50, 51, 52)],
-    ]
-    asked = request(running=running, candidates=sets)
+    asked = request(running=RUNNING, candidates=SETS)
     plain = interlace.allocate(asked)
     assert plain.cluster is None
     assert all(row.links is None for row in plain.best)
@@ -105,7 +102,7 @@ def test_the_cluster_comes_with_the_use_of_links_where_it_is_asked_for() -> None
     assert (known["rack2"].level, len(known["rack2"].nodes)) == ("leaf", 16)
     first = cluster.nodes[0]
     assert (first.jobs, first.is_free) == (["llm"], False)
-    assert {node.name for node in cluster.nodes if node.is_free} == {*sets[0], *sets[1]}
+    assert {node.name for node in cluster.nodes if node.is_free} == {*SETS[0], *SETS[1]}
 
 
 def test_sets_that_estimates_do_not_tell_apart_are_counted() -> None:

@@ -26,6 +26,12 @@ case "${0##*/} $*" in
   *) exit 9 ;;
 esac
 """
+TOPOLOGY = {
+    "slurm_file": str(CONF),
+    "node_gbps": 3600,
+    "level_gbps": {"node": 400},
+    "oversubscription": {"leaf": 16, "spine": 2},
+}
 pytestmark = pytest.mark.live
 
 
@@ -36,13 +42,7 @@ def submitted(folder: Path, url: str, nodes: int, comment: str = "(null)") -> tu
         (folder / name).chmod(0o755)
     jobs = folder / "jobs"
     jobs.write_text(f"5|gpu[03-04,20]|interlace:{json.dumps(TWO)}\n6|gpu[50-52]|{comment}\n")
-    topology = {
-        "slurm_file": str(CONF),
-        "node_gbps": 3600,
-        "level_gbps": {"node": 400},
-        "oversubscription": {"leaf": 16, "spine": 2},
-    }
-    (folder / "topology.json").write_text(json.dumps(topology))
+    (folder / "topology.json").write_text(json.dumps(TOPOLOGY))
     (folder / "job.json").write_text(json.dumps({"nodes": nodes, **TWO}))
     ran = subprocess.run(
         [

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.app.service import ROOT, Service
-from tests.client.test_slurm_allocate import CONF, SLURM, TWO
+from tests.client.test_slurm_allocate import SLURM, TOPOLOGY, TWO
 
 EXAMPLES = ROOT / "client/examples"
 LUA = next(filter(None, map(shutil.which, ("lua5.4", "lua5.3", "lua"))), None)
@@ -37,13 +37,7 @@ def state(folder: Path) -> Path:
         (folder / name).write_text(SLURM)
         (folder / name).chmod(0o755)
     (folder / "jobs").write_text(f"5|gpu[03-04,20]|interlace:{json.dumps(TWO)}\n")
-    topology = {
-        "slurm_file": str(CONF),
-        "node_gbps": 3600,
-        "level_gbps": {"node": 400},
-        "oversubscription": {"leaf": 16, "spine": 2},
-    }
-    (folder / "topology.json").write_text(json.dumps(topology))
+    (folder / "topology.json").write_text(json.dumps(TOPOLOGY))
     path = folder / "state.json"
     ran = subprocess.run(
         [
