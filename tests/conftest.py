@@ -70,6 +70,12 @@ def _sweeps_stay_here(request: pytest.FixtureRequest, monkeypatch: pytest.Monkey
 
 
 @pytest.fixture(scope="session")
+def fonts() -> None:
+    """Have matplotlib ask a program for the fonts of this machine, which no pure test does."""
+    pytest.importorskip("matplotlib.font_manager")
+
+
+@pytest.fixture(scope="session")
 def shared():
     """The folder of real traces, which a clone need not have beside it."""
     if not SHARED.is_dir():

@@ -68,6 +68,20 @@ def test_a_notebook_shows_the_first_screen(plan: interlace.Plan, sweep: interlac
     assert "<svg" in interlace.simulate("two_layers", CLUSTER, "ddp")._repr_html_()
 
 
+def test_two_plans_side_by_side(plan: interlace.Plan) -> None:
+    """Python compares with what the service answers of the same two plans."""
+    first = interlace.plan("two_layers", CLUSTER, {"barrier": True})
+    compared = interlace.compare(first, plan)
+    assert repr(compared) == f"<PlanComparison: {compared.sentence}>"
+    assert compared.notes == ["Their options differ: barrier True and False."]
+    figures = {each.name: (each.first, each.second) for each in compared.figures}
+    times = (first.iteration_time_us / 1e3, plan.iteration_time_us / 1e3)
+    assert figures["iteration time"] == pytest.approx(times)
+    assert interlace.compare(plan, plan).changed == []
+    assert "<th>first</th><th>second</th>" in compared._repr_html_()
+    assert list(compared.to_pandas()["name"]) == list(figures)
+
+
 def test_names_are_no_markup() -> None:
     op = interlace.Op
     ops = [op("b", "compute", 9.0), op("g", "all_reduce", None, 10**6, ("b",), channel="<b>")]
@@ -133,8 +147,8 @@ def test_what_has_no_json(plan: interlace.Plan) -> None:
         interlace.from_json({"workers": 0})
 
 
+@pytest.mark.usefixtures("fonts")
 def test_plots(plan: interlace.Plan, sweep: interlace.Sweep) -> None:
-    pytest.importorskip("matplotlib")
     names = [tick.get_text() for tick in plan.plot().axes[0].get_yticklabels()]
     assert names == ["ddp, compute", "ddp, network", "plan, compute", "plan, network"]
     labels = [line.get_label() for line in sweep.plot().axes[0].get_lines()]

@@ -65,6 +65,5 @@ def on_postgresql(
 
 
 @pytest.fixture(scope="session", autouse=True)
-def fonts() -> None:
-    """Have matplotlib ask a program for the fonts of this machine, which no pure test does."""
-    pytest.importorskip("matplotlib.font_manager")
+def _fonts(fonts: None) -> None:
+    """Have them for every test here: many commands draw."""
