@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from app import VERSION as __version__  # noqa: N811 - as packages call it
     from app.errors import InvalidRequest
     from interlace.functions import (
+        compare,
         export,
         headline,
         plan,
@@ -110,6 +111,7 @@ __all__ = [
     "build_step",
     "calibrate",
     "chrome_trace",
+    "compare",
     "estimate",
     "explain",
     "export",
@@ -179,6 +181,7 @@ _HOMES = {
     "build": "solver.graph.build",
     "build_step": "solver.parameter_server.steps.build_step",
     "calibrate": "solver.calibration.calibrate",
+    "compare": "interlace.functions.compare",
     "chrome_trace": "solver.simulation.timeline.chrome_trace",
     "estimate": "solver.estimation.estimate.estimate",
     "explain": "solver.explanation.explain.explain",

@@ -40,6 +40,7 @@ from solver.simulation.engine import simulate as simulate_checked
 
 if TYPE_CHECKING:
     from app.schemas.sweeps import SweepRequest
+    from interlace.results.comparison import PlanComparison
     from solver.exports import Export
     from solver.prediction.passes import Passes
     from solver.prediction.scaling import ScalingOptions, ScalingRow
@@ -128,6 +129,34 @@ def headline(
         chosen = _chosen(asked.request, options)
         planned = plan_checked(asked.graph, asked.network, chosen) if found is None else found
         return headline_checked(asked.graph, asked.network, chosen, planned)
+
+
+def compare(first: Plan, second: Plan) -> "PlanComparison":
+    """Set two plans side by side: figures, what they differ in, and which buckets changed.
+
+    Parameters
+    ----------
+    first, second
+        Plans of :func:`plan`.
+
+    Returns
+    -------
+    PlanComparison
+        What ``GET /v1/comparisons`` answers of the same two plans.
+
+    Examples
+    --------
+    >>> import interlace
+    >>> cluster = {"workers": 8, "bandwidth_gbps": 10, "startup_us": 50}
+    >>> first = interlace.plan("two_layers", cluster, {"barrier": True})
+    >>> interlace.compare(first, interlace.plan("two_layers", cluster))
+    <PlanComparison: The second takes 0.350 ms (4.0 %) less than the first.>
+    """
+    from app.services.comparisons import compared  # noqa: PLC0415 - takes time
+    from interlace.results.comparison import PlanComparison  # noqa: PLC0415
+
+    answer = compared(first.answer(), second.answer())
+    return PlanComparison.model_construct(**dict(answer))
 
 
 def simulate(

@@ -12,7 +12,7 @@ NAMES = {
     *("Cluster", "Cost", "alike", "network_of", "Compression", "Chunking"),
     *("plan", "Options", "Plan", "Choice", "POLICIES", "simulate", "chrome_trace", "explain"),
     *("headline", "program_headline", "Simulation", "Sweep", "from_json", "to_json", "__version__"),
-    *("Change", "apply_changes", "predict", "shape", "mix", "allocate", "sweep"),
+    *("Change", "apply_changes", "compare", "predict", "shape", "mix", "allocate", "sweep"),
     *("Buffer", "plan_program", "ProgramProblem", "ProgramLimits", "ProgramOptions", "ProgramPlan"),
     *("calibrate", "read_measurements", "Fit", "estimate", "read_times", "runs_of"),
     *("AlgorithmRun", "tuner_table"),
