@@ -275,6 +275,11 @@ def _notes(ranking: ShapeRanking, fit: ShapeFit | None, stated: frozenset[str]) 
         open_figures = [figure.name for figure in fit.figures if not figure.is_determined]
         if open_figures:
             yield f"Not determined by the rows: {', '.join(open_figures)}."
+        for networks in sorted(fit.recomputed):
+            yield (
+                f"Measured steps on {' and '.join(networks)} do not all fit in memory as they are "
+                "given: those that say nothing of recomputation are taken to compute layers anew."
+            )
         if stated:
             yield f"Stated figures give way to the rows: {', '.join(sorted(stated))}."
         if fit.rows < FEW_ROWS:

@@ -47,7 +47,7 @@ def machine(gpus: int = 8) -> TrainingCluster:
 
 
 def steps_of(path: Path, machines: dict[int, TrainingCluster]) -> list[MeasuredShape]:
-    """Read measured steps: 1F1B, no recomputation, attention's scores written."""
+    """Read measured steps: 1F1B, attention's scores written, nothing said of recomputation."""
     steps = []
     with path.open(encoding="utf-8") as file:
         for row in csv.DictReader(file):

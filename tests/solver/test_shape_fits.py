@@ -139,3 +139,25 @@ def test_twenty_published_rows_predict_the_next() -> None:
     found = fit_steps(rows[:20]).predict_all(rows[20:50])
     errors = [abs(p.time_us / r.time_us - 1) for p, r in zip(found, rows[20:50], strict=True)]
     assert np.median(errors) < 0.06
+
+
+def test_rows_that_do_not_fit_in_memory_were_recomputed() -> None:
+    """Steps of a machine that recomputes, in a table that says nothing of it."""
+    levels = (NetworkLevel("node", 8, 2400.0), NetworkLevel("spine", 64, 200.0))
+    cluster = TrainingCluster(ACCELERATORS["a100"], levels)
+    model = replace(MODEL, layers=40, hidden=6144, heads=48, feed_forward=24576, sequence=2048)
+    shapes = [
+        JobShape(tp=8, dp=8, micro_batch=micro, micro_batches=4, flash_attention=False)
+        for micro in (1, 2, 4, 8)
+    ]
+    rows = []
+    for shape in shapes:
+        ran = replace(shape, recomputation="full")
+        time_us = simulate_step(model, cluster, ran, TRUE).time_us
+        rows.append(MeasuredShape(model, cluster, shape, time_us))
+    fit = fit_steps([*rows[1:], *steps(SHAPES, TRUE)])
+    assert fit.recomputed == {("node", "spine")}
+    as_said, as_run = fit.predict(model, cluster, shapes[0]), fit.predict_all(rows[:1])[0]
+    assert as_run.time_us == pytest.approx(rows[0].time_us, rel=0.05)
+    assert as_said.time_us < 0.85 * rows[0].time_us
+    assert fit_steps([rows[0], *steps(SHAPES, TRUE)]).recomputed == set()  # that one may fit

@@ -16,6 +16,7 @@ from solver.shapes.fit.physics import (
     most_probable,
     slopes,
 )
+from solver.shapes.fit.recomputed import Networks, as_run, recomputing
 from solver.shapes.fit.residual import Residual, learned
 from solver.shapes.fit.rows import FEATURES, MeasuredShape, check_rows, features
 from solver.shapes.hardware import TrainingCluster
@@ -78,6 +79,9 @@ class ShapeFit:
         Of each feature (name, least, most) in the rows, as plain counts.
     residual
         What the simulation leaves unexplained.
+    recomputed
+        Networks (the names of their levels) on which rows do not fit in memory as stated, so that
+        all of theirs are taken to recompute whole layers.
     """
 
     known: Efficiencies
@@ -88,15 +92,22 @@ class ShapeFit:
     widened: float
     ranges: tuple[tuple[str, float, float], ...]
     residual: Residual
+    recomputed: frozenset[Networks]
 
     def predict(
         self, model: Transformer, cluster: TrainingCluster, shape: JobShape
     ) -> PredictedStep:
-        """Predict the time of a step."""
-        return self.predict_all([MeasuredShape(model, cluster, shape, 1.0)])[0]
+        """Predict the time of a step that is run as its shape says."""
+        return self._predicted([MeasuredShape(model, cluster, shape, 1.0)])[0]
 
     def predict_all(self, steps: Sequence[MeasuredShape]) -> list[PredictedStep]:
-        """Predict many steps; their measured times are not looked at."""
+        """Predict many steps of the rows' tables; their measured times are not looked at.
+
+        Like the rows they recompute where those that do not fit in memory must have.
+        """
+        return self._predicted(as_run(steps, self.recomputed))
+
+    def _predicted(self, steps: Sequence[MeasuredShape]) -> list[PredictedStep]:
         theta = _theta(self.known)
         at = log_times(steps, theta)
         slope = slopes(steps, theta, at)
@@ -137,6 +148,8 @@ def fit_steps(rows: Sequence[MeasuredShape], begin: Efficiencies | None = None) 
         No rows, times that are not positive, shapes that do not fit their model.
     """
     check_rows(rows)
+    recomputed = recomputing(rows)
+    rows = as_run(rows, recomputed)
     theta = most_probable(rows, None if begin is None else _theta(begin))
     at = log_times(rows, theta)
     slope = slopes(rows, theta, at)
@@ -168,6 +181,7 @@ def fit_steps(rows: Sequence[MeasuredShape], begin: Efficiencies | None = None) 
             for k, name in enumerate(FEATURES)
         ),
         residual,
+        recomputed,
     )
 
 
