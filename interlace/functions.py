@@ -170,7 +170,7 @@ def simulate(
     Parameters
     ----------
     graph, network
-        As :func:`plan` takes them.
+        As :func:`plan` takes them; of a request for a plan the barrier counts, too.
     policy
         Its name, such as ``"ddp"``; its JSON, with parameters; a :class:`Choice`; or a policy,
         which is a function of :data:`POLICIES` or one of your own.
@@ -190,16 +190,20 @@ def simulate(
         asked = read(SimulationRequest, graph, network, {"policy": name})
         if faults := list(policy_faults(asked.request, chain_of(asked.graph))):
             raise InvalidOptions(faults)
-        ran = asked.graph
+        ran = _waiting(asked.graph, has_barrier=asked.request.barrier)
         return _simulation(simulate_checked(ran, asked.network, policy, noise), ran)
     asked = read(SimulationRequest, graph, network, {"policy": choice_json(policy)})
     choice = asked.request.to_choice()
     assert choice is not None, "a policy is given"
-    ran = with_barrier(asked.graph) if choice.barrier and asked.graph.collectives else asked.graph
+    ran = _waiting(asked.graph, has_barrier=choice.barrier or asked.request.barrier)
     if faults := list(policy_faults(asked.request, chain_of(ran))):
         raise InvalidOptions(faults)
     used = resolve(choice, ran, asked.network)
     return _simulation(simulate_checked(ran, asked.network, bind(used), noise), ran)
+
+
+def _waiting(graph: Graph, *, has_barrier: bool) -> Graph:
+    return with_barrier(graph) if has_barrier and graph.collectives else graph
 
 
 def _simulation(found: Timeline, ran: Graph) -> Simulation:

@@ -16,7 +16,9 @@ import numpy as np
 
 from app.errors import InvalidRequest, Refusal
 from app.reading.parsing import whole
+from app.reading.program_requests import limits_of, options_of
 from app.reading.requests import Request, problem_of, read_beside, read_parsed
+from app.schemas.plans import PlanRequest
 from app.schemas.solver_objects import cluster_json
 from app.services.examples import TWO_LAYERS, cluster_of, is_example, unknown_example
 from app.services.opened_files import OpenedTrace, of_json, opened, recorded
@@ -89,6 +91,8 @@ def read(
     """
     with faults_raised():
         source, raw = _source(graph)
+        if model is not PlanRequest and not isinstance(source, Graph):
+            source = _of_plan(source, model.model_fields)
         raw |= {name: plain(value) for name, value in fields.items()}
         if isinstance(network, Network):
             raw["cluster"] = _stand_in(source)
@@ -195,6 +199,24 @@ def _of_files(files: Sequence[File]) -> tuple[Graph | Json, Json]:
         detail = f"The body must be an object, got {shown(raw)}."
         raise InvalidGraph([Fault("", FaultCode.WRONG_TYPE, detail)])
     return raw, {}
+
+
+def _of_plan(raw: Json, known: Mapping[str, Any]) -> Json:
+    """Return what a request for a plan says to one of other fields, as the command takes it.
+
+    That is the graph and the cluster; to a simulation also the barrier, to a sweep the limits of
+    memory, to both what programs are made with. Any other request is returned as it is.
+    """
+    if not isinstance(own := raw.get("options"), dict):
+        return raw
+    options = options_of(raw, known["options"].annotation) if "options" in known else {}
+    left_out = {"options", "what_if", *({"believed"} - known.keys())}
+    return {
+        **({"barrier": own.get("barrier", False)} if "policy" in known else {}),
+        **(limits_of(raw) if "memory_limits_bytes" in known else {}),
+        **{name: value for name, value in raw.items() if name not in left_out},
+        **({"options": options} if options else {}),
+    }
 
 
 def _stand_in(source: Graph | Json) -> Json:

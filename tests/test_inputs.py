@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import interlace
-from app.cli.files import GraphSource, read_plan
+from app.cli.files import GraphSource, read_plan, read_simulation
 from app.reading.requests import read_parsed
 from app.schemas.plans import PlanRequest
 from app.services.examples import A100_NODES, TWO_LAYERS
@@ -64,6 +64,28 @@ def test_options_are_an_object_or_json_or_those_of_the_request() -> None:
     assert [baseline.policy for baseline in plans[0].baselines] == ["ddp"]
     other = interlace.plan({"graph": RAW, "cluster": JSON, "options": same}, None, {"seed": 3})
     assert other.iteration_time_us < plans[0].iteration_time_us  # fused
+
+
+def test_a_request_for_a_plan_is_simulated_swept_and_predicted(tmp_path: Path) -> None:
+    """As by the command: its options are a plan's, and the others have no such fields."""
+    request: dict[str, Any] = {**TWO_LAYERS, "what_if": []}
+    assert set(request["options"]) > {"fusion", "baselines", "barrier"}
+    path = tmp_path / "two.json"
+    path.write_text(json.dumps(request))
+    for graph in (request, path):
+        found = interlace.simulate(graph, None, "ddp")
+        assert found.iteration_time == interlace.simulate("two_layers", None, "ddp").iteration_time
+        swept = interlace.sweep(graph, [CLUSTER], ["ddp"])
+        assert swept == interlace.sweep("two_layers", [CLUSTER], ["ddp"])
+        assert interlace.predict(graph, [CLUSTER]) == interlace.predict("two_layers", [CLUSTER])
+    waiting = {**TWO_LAYERS, "options": {"barrier": True, "fusion": "none"}}
+    barrier = interlace.simulate(RAW, JSON, {"policy": "pace", "barrier": True}).iteration_time
+    source = GraphSource("two.json", [json.dumps(waiting).encode()], {})
+    assert read_simulation(source, {"policy": "pace"}).request.barrier
+    assert interlace.simulate(waiting, None, "pace").iteration_time == barrier
+    assert barrier > interlace.simulate(TWO_LAYERS, None, "pace").iteration_time
+    with pytest.raises(interlace.InvalidOptions, match="fusoin is not a known field"):
+        interlace.plan({**TWO_LAYERS, "options": {"fusoin": "none"}})
 
 
 def test_a_trace_is_read_as_the_command_reads_it() -> None:

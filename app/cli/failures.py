@@ -22,6 +22,7 @@ _FLAGS = {
     "baselines": "--baseline",
     "jobs": "--job",
     "kinds": "--kind",
+    "levels": "--node-gbps, --network-gbps",
     "policies": "--policy",
     "rivals": "--rival",
     "flow_control": "--no-flow-control",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from app.cli.assignments import Assignments
 from app.cli.clusters import channels_of, is_split, on, overruled
-from app.cli.program_requests import has_order, limits_of, options_of
+from app.reading.program_requests import has_order, limits_of, options_of
 from app.reading.requests import Request, parsed_placements, problem_of, read_parsed
 from app.schemas.plans import PlanRequest
 from app.schemas.problem import CheckedRequest, graph_json

@@ -169,7 +169,9 @@ def model_of(given: str | TransformerBody, place: str, faults: list[Fault]) -> T
     """Return the model that is meant, or None with what is wrong."""
     if isinstance(given, str):
         if given not in PUBLISHED:
-            detail = must_be("Model", "one of those published, or numbers", given, PUBLISHED)
+            detail = must_be(
+                "Model", f"numbers, or one of {', '.join(PUBLISHED)}", given, PUBLISHED
+            )
             faults.append(Fault(place, FaultCode.OUT_OF_RANGE, detail))
             return None
         return PUBLISHED[given]
@@ -183,7 +185,9 @@ def gpu_of(given: str | AcceleratorBody, faults: list[Fault]) -> Accelerator | N
     """Return the GPU that is meant, or None with what is wrong."""
     if isinstance(given, str):
         if given not in ACCELERATORS:
-            detail = must_be("GPU", "one of those known, or figures", given, ACCELERATORS)
+            detail = must_be(
+                "GPU", f"figures, or one of {', '.join(ACCELERATORS)}", given, ACCELERATORS
+            )
             faults.append(Fault("/gpu", FaultCode.OUT_OF_RANGE, detail))
             return None
         return ACCELERATORS[given]

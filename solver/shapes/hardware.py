@@ -116,9 +116,12 @@ class TrainingCluster:
         return self.levels[-1].gpus
 
     def crossed(self, span: int) -> int:
-        """Position of the first level that joins so many consecutive GPUs; the last at most."""
+        """Position of the first level that joins each run of so many GPUs; the last at most.
+
+        Runs follow one another from the first GPU: of 4 in nodes of 6 the second is of two nodes.
+        """
         for i, level in enumerate(self.levels):
-            if span <= level.gpus:
+            if level.gpus % span == 0:
                 return i
         return len(self.levels) - 1
 

@@ -70,6 +70,21 @@ def test_the_command_answers_as_python_does(run: Run) -> None:
     assert ShapeAnswer.model_validate_json(done.stdout).model_dump() == found.model_dump()
 
 
+def test_flags_that_are_missing_or_wrong_are_named_with_what_is_known(run: Run) -> None:
+    missing = run("shape")
+    said = [line.split(": ")[1] for line in missing.stderr.splitlines()]
+    assert said == ["--model", "--gpu", "--gpus", "--node-gbps, --network-gbps", "--global-batch"]
+    wrong = run("shape", *FLAGS, "--model", "7b", "--gpu", "rtx4090")
+    model, gpu = wrong.stderr.splitlines()
+    assert model.startswith("interlace: --model: ")
+    assert all(name in model for name in PUBLISHED)
+    assert gpu.startswith("interlace: --gpu: ")
+    assert all(name in gpu for name in ACCELERATORS)
+    alone = run("shape", *FLAGS[:8], "--global-batch", "64")
+    assert alone.stderr.startswith("interlace: --node-gbps, --network-gbps: Level 'node', the last")
+    assert [wrong.returncode, alone.returncode] == [2, 2]
+
+
 def test_a_page_of_the_command(run: Run) -> None:
     done = run("shape", *FLAGS, "--price-per-gpu-hour", "2")
     assert (done.returncode, done.stderr) == (0, "")

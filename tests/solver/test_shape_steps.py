@@ -225,6 +225,18 @@ def test_groups_over_nodes_go_level_by_level() -> None:
     assert pairs > group_us(free, 8, 4, "all_to_all", size, ASSUMED, 0.0) > 6 / 8 * size / 25e3
 
 
+def test_groups_that_do_not_fill_a_node_cross_it() -> None:
+    """Of fours in nodes of six, ranks 4 to 7 are on two; pairs and threes are each on one."""
+    size, spine = 8_000_000, NetworkLevel("spine", 24, 200.0, 20.0, 5.0)
+    sixes = TrainingCluster(CLUSTER.accelerator, (replace(NODE, gpus=6), spine))
+    for ranks, stride in [(2, 1), (3, 1), (2, 2), (4, 1), (2, 3), (5, 1), (3, 2), (12, 1), (2, 6)]:
+        span = ranks * stride
+        is_split = any(first // 6 != (first + span - 1) // 6 for first in range(0, 24, span))
+        assert sixes.crossed(span) == is_split, span
+    found = group_us(sixes, 4, 1, "all_reduce", size, ASSUMED, 0.0)
+    assert found == collective_us(spine, 4, "all_reduce", size)
+
+
 def test_inputs_are_gathered_again_under_sequence_parallelism() -> None:
     """Slow links: more than two of the four gathers and scatters of each pass are exposed."""
     slow = TrainingCluster(CLUSTER.accelerator, (replace(NODE, bandwidth_gbps=1.0),))

@@ -7,9 +7,12 @@ from typing import Annotated
 
 import typer
 
-from app.cli.failures import explaining
+from app.cli.failures import explaining, flag_of
 from app.cli.field_options import option
 from app.cli.options import AsJson, ServerUrl, Set, contents, present, server_at
+
+#: What has a flag, and no other source where there is no file.
+_NEEDED = ("model", "gpu", "gpus", "levels", "global_batch")
 
 
 def shape(
@@ -100,7 +103,8 @@ def shape(
         levels=levels_of(node_gpus, node_gbps, network_gbps),
     )
     names, _, raw = contents([file]) if file else ("flags", "", [])
-    with explaining(names, fields, assigned=assigned):
+    places = {} if file else {f"/{name}": flag_of(name) for name in _NEEDED}
+    with explaining(names, fields, places, assigned):
         body = read_json(raw[0]) if raw else {}
         body = assigned.on({**body, **fields}) if isinstance(body, dict) else body
         request = checked_plain(body, ShapeRequest)
