@@ -201,6 +201,7 @@ ALGORITHMS: dict[str, tuple[str, ...]] = {
         "table",
         "tables",
         "measured_bytes",
+        "measured_of_kinds",
     ),
     "linear": (
         "constant_us",

@@ -81,9 +81,13 @@ def model_faults(model: CostModelBody, under: str) -> list[Fault]:
     """List the fields of a cost model that do not count, and sizes that do not ascend."""
     beside = f"with the algorithm {model.algorithm}"
     faults = [_idle(under, field, beside) for field in model.idle()]
-    if (measured := model.measured_bytes) and measured[0] > measured[1]:
-        detail = f"Cost model: measured_bytes must ascend, got {measured[0]:,}, {measured[1]:,}."
-        faults.append(Fault(f"{under}/measured_bytes", FaultCode.OUT_OF_RANGE, detail))
+    ranges = {f"measured_of_kinds/{kind}": each for kind, each in model.measured_of_kinds.items()}
+    if model.measured_bytes:
+        ranges["measured_bytes"] = model.measured_bytes
+    for field, (least, most) in ranges.items():
+        if least > most:
+            detail = f"Cost model: {field} must ascend, got {least:,}, {most:,}."
+            faults.append(Fault(f"{under}/{field}", FaultCode.OUT_OF_RANGE, detail))
     return faults
 
 

@@ -1,5 +1,6 @@
 """What a launch costs: a network by an algorithm and its figures, or a cost model of any kind."""
 
+from collections.abc import Mapping, Sized
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, Strict
@@ -58,6 +59,8 @@ Table = Annotated[list[Point], Field(max_length=MAX_TABLE_SIZES)]
 #: The kinds of collective whose measured points stand in ``tables``; the others' in ``table``.
 OtherKind = Literal["all_gather", "reduce_scatter", "broadcast", "all_to_all", "send_recv"]
 
+Kind = Literal["all_reduce", OtherKind]
+
 
 #: What only a cost model can be: it takes figures that nobody knows by heart.
 _FITTED = (LINEAR, PIECEWISE)
@@ -85,12 +88,18 @@ COUNTING: dict[str, tuple[str, ...]] = {
     "us_per_byte": (LINEAR,),
     "piecewise": (PIECEWISE,),
     "measured_bytes": (*_FITTED, TABLE),
+    "measured_of_kinds": (TABLE,),
 }
 
 
 def is_nothing(value: float) -> bool:
     """Tell whether a time is 0, as where nobody says it."""
     return value == 0
+
+
+def is_empty(value: Sized) -> bool:
+    """Tell whether there is nothing in it, as where nobody says it."""
+    return not value
 
 
 def is_whole(value: float) -> bool:
@@ -239,6 +248,13 @@ class CostModelBody(NetworkBody):
             "`table`, when its points tell."
         ),
     ] = None
+    measured_of_kinds: Annotated[
+        dict[Kind, Annotated[list[Size], Field(min_length=2, max_length=2)]],
+        Field(
+            exclude_if=is_empty,
+            description="`table`: the same for each kind of collective, where they differ.",
+        ),
+    ] = Field(default={})
     error_median: Annotated[
         RelativeError | None,
         Field(
@@ -277,6 +293,14 @@ class CostModelBody(NetworkBody):
     def is_measured(self) -> bool:
         """Whether it was measured, so that workers and bandwidth are fixed."""
         return self.algorithm in MEASURED
+
+    def range_of(self, kind: str) -> tuple[int, int] | None:
+        """Least and most bytes that were measured of a kind; None when nobody knows."""
+        ranges: Mapping[str, list[int]] = {
+            str(k): each for k, each in self.measured_of_kinds.items()
+        }
+        found = ranges.get(kind) or self.measured_bytes
+        return (found[0], found[1]) if found else None
 
     @property
     def range(self) -> tuple[int, int] | None:

@@ -223,6 +223,9 @@ def _body(
             most = widest.most_bytes
             tables[kind] = [[1, _rounded(slope)], [max(2, most), _rounded(slope * max(2, most))]]
         model |= {"algorithm": TABLE, "table": tables.pop(ALL_REDUCE, None), "tables": tables}
+        if len(costs) > 1:
+            ranges = {cost.kind: [cost.least_bytes, cost.most_bytes] for cost in costs}
+            model["measured_of_kinds"] = ranges
     figures = {field: value for field, value in model.items() if value}
     if error is not None:
         errors = (

@@ -64,7 +64,7 @@ def warnings_of(
             tables = {str(kind): points for kind, points in described.tables.items()}
             field, points = f"tables/{lane.kind}", tables.get(lane.kind, [])
         if described.algorithm == TABLE and points:
-            least, most = (model and model.measured_bytes) or (1, MAX_BYTES)
+            least, most = (model and model.range_of(lane.kind)) or (1, MAX_BYTES)
             measured = [min(max(size, least), most) for size, _ in points]
             found += _outside(f"{under}/{field}", (min(measured), max(measured)), sizes)
         elif model is not None and model.measured_bytes:

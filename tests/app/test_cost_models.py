@@ -231,6 +231,9 @@ REFUSED_MODELS = [
         ("/workers", "extra_field"), ("/fit", "extra_field")}),
     ({"model": {"algorithm": "linear", "us_per_byte": 1, "measured_bytes": [9, 3], "hop_us": 1}}, {
         ("/model/measured_bytes", "out_of_range"), ("/model/hop_us", "extra_field")}),
+    ({"model": {"algorithm": "table", "table": [[1, 2.0], [9, 8.0]],
+        "measured_of_kinds": {"all_reduce": [9, 3]}}}, {
+        ("/model/measured_of_kinds/all_reduce", "out_of_range")}),
 ]  # fmt: skip
 
 

@@ -217,6 +217,15 @@ def test_launches_beyond_the_recorded_sizes_are_warned_of() -> None:
         assert all("1,000 to 3,000 bytes" in warning.detail for warning in found)
 
 
+def test_each_kind_is_warned_of_by_its_own_sizes() -> None:
+    launches = [("n", "broadcast", 500, 12.0), ("n", "broadcast", 900, 14.0)]
+    launches += [("n", "all_reduce", 10**6, 900.0), ("n", "all_reduce", 10**7, 8000.0)]
+    body, _, _ = suggested(trace(launches, [("n", 8)]))
+    [one] = warnings_of(body, {ChannelCost("n", "all_reduce"): [600]})
+    assert "1,000,000 to 10,000,000 bytes" in one.detail
+    assert warnings_of(body, {ChannelCost("n", "broadcast"): [600]}) == []
+
+
 def test_too_many_channels_are_no_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
     most = 64  # each costs a fit
     monkeypatch.setattr("app.services.trace_clusters.MAX_CHANNELS", most)
