@@ -17,7 +17,8 @@ plan, so where no beginning comes to an end, no plan with any buckets, parts and
 from collections.abc import Callable, Sequence
 from math import inf
 
-from solver.bounds.beginnings import Beginnings, CollectiveWork
+from solver.bounds.beginnings.follow import Beginnings
+from solver.bounds.beginnings.states import CollectiveWork
 from solver.bounds.chain import LowerBound
 from solver.bounds.kinds import TRIED
 from solver.chain import Chain

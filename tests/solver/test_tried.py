@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from solver.bounds import tried as module
-from solver.bounds.beginnings import Beginnings
+from solver.bounds.beginnings.follow import Beginnings
 from solver.bounds.chain import LowerBound
 from solver.bounds.kinds import COMPUTE, TRIED
 from solver.bounds.tried import tried
@@ -19,7 +19,7 @@ from tests.sampling import cases
 from tests.solver.test_core_bound import drawn
 
 NOTHING = LowerBound(0.0, COMPUTE)
-[PLAIN] = plain("solver.bounds.beginnings")
+[PLAIN] = plain("solver.bounds.beginnings.follow")
 
 
 def wrong(count: int) -> tuple[list[int], int]:
