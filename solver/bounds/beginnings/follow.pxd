@@ -4,6 +4,7 @@ from solver.bounds.beginnings.late cimport LateStates
 
 cdef class Beginnings(LateStates):
     cdef public int looks
+    cdef public long buckets
     cdef public object is_over
     cdef public dict known
     cdef public long remembered

@@ -8,6 +8,8 @@ from solver.bounds.beginnings.states import CollectiveWork
 
 #: Of how many states at most, by how many figures they have, it is known that they are too late.
 _REMEMBERED = 2_000_000
+#: How many buckets are looked at for each state that may be, those that nothing follows included.
+_BUCKETS = 20
 #: How many states are looked at between two questions whether to stop.
 _ASKED = 1_000
 
@@ -20,6 +22,7 @@ class Beginnings(LateStates):
     ) -> None:
         super().__init__(these, most)
         self.looks = looks
+        self.buckets = _BUCKETS * looks
         self.is_over = is_over
         self.known: dict[tuple[int, ...], list[tuple[float, ...]]] = {}
         self.remembered = 0
@@ -171,6 +174,11 @@ class Beginnings(LateStates):
                 one = i
         bucket = some
         while bucket:
+            self.buckets -= 1
+            if self.buckets < 0:
+                self.looks = -1
+            if self.looks < 0:
+                return True
             # of no start-up each goes by itself
             may_be_several = self.startup[one] > 0.0
             if (may_be_several or not bucket & bucket - 1) and self._launch(row, c, bucket):

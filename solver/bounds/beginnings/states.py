@@ -4,6 +4,11 @@ from array import array
 from math import inf
 from typing import NamedTuple
 
+#: Most collectives that a bit mask has.
+MOST_COLLECTIVES = 30
+#: Most launches and waits that follow one another; each is some calls deep.
+_ROWS = 150
+
 
 class CollectiveWork(NamedTuple):
     """Collectives whose launches take a start-up and the work of their bytes, by index.
@@ -31,7 +36,7 @@ class CollectiveWork(NamedTuple):
 
 
 class LaunchStates:
-    """Room for the beginnings of launches of at most 30 collectives.
+    """Room for the beginnings of launches of at most :data:`MOST_COLLECTIVES`.
 
     A state is a row of each of the arrays: the collectives in no bucket so far (a bit mask), the
     buckets begun in the order of channels, each channel's in the order in which they were begun,
@@ -66,7 +71,7 @@ class LaunchStates:
         self.on = array("i", [0] * self.channels)
         for i in range(count):
             self.on[self.channel[i]] |= 1 << i
-        self.rows = 8 * count + 8
+        self.rows = min(8 * count + 8, _ROWS)
         self.left = array("i", [0] * self.rows)
         self.many = array("i", [0] * self.rows)
         self.begun = array("i", [0] * (self.rows * count))
