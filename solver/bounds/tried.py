@@ -17,7 +17,8 @@ plan, so where no beginning comes to an end, no plan with any buckets, parts and
 from collections.abc import Callable, Sequence
 from math import inf
 
-from solver.bounds.beginnings import Beginnings, CollectiveWork
+from solver.bounds.beginnings.follow import Beginnings
+from solver.bounds.beginnings.states import CollectiveWork
 from solver.bounds.chain import LowerBound
 from solver.bounds.kinds import TRIED
 from solver.chain import Chain
@@ -26,7 +27,7 @@ from solver.graph import Graph
 from solver.units import same, slack
 
 #: Most collectives, and how many beginnings are looked at.
-MAX_COLLECTIVES, _LOOKS = 14, 200_000
+MAX_COLLECTIVES, _LOOKS = 20, 200_000
 #: How many are in all below the time to beat, a quarter of what is left at each time and no fewer
 #: than a few, until a time that is ruled out is this near to one that is not, relatively.
 _LOOKS_BELOW, _FEW, _GRAIN = 100_000, 4_000, 1e-4

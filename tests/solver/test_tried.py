@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from solver.bounds import tried as module
-from solver.bounds.beginnings import Beginnings
+from solver.bounds.beginnings import follow
+from solver.bounds.beginnings.follow import Beginnings
 from solver.bounds.chain import LowerBound
 from solver.bounds.kinds import COMPUTE, TRIED
 from solver.bounds.tried import tried
@@ -12,14 +13,17 @@ from solver.chain import Chain, chain_of
 from solver.costs import Affine, MeasuredCost
 from solver.planning.options import Options
 from solver.planning.plan import plan
+from solver.simulation.engine import costs_of
 from solver.units import slack
 from tests import dag_graphs, dag_oracles, oracles
+from tests.families import drawn as drawn_family
+from tests.families import network
 from tests.plain import plain
 from tests.sampling import cases
 from tests.solver.test_core_bound import drawn
 
 NOTHING = LowerBound(0.0, COMPUTE)
-[PLAIN] = plain("solver.bounds.beginnings")
+[PLAIN] = plain("solver.bounds.beginnings.follow")
 
 
 def wrong(count: int) -> tuple[list[int], int]:
@@ -44,14 +48,14 @@ def general(seed: int, least: int, most: int) -> tuple[dag_graphs.Case, Chain, l
     return case, chain, [case.costs[lane] for lane in chain.lanes]
 
 
-def wrong_of_graphs(count: int) -> tuple[list[int], int]:
+def wrong_of_graphs(count: int, least: int = 3, most: int = 8) -> tuple[list[int], int]:
     """Seeds of graphs of which the time of their plan is ruled out; how many were proven.
 
     The time is that of an executor that shares no code with the solver.
     """
     ruled_out, proven = [], 0
     for seed in range(count):
-        case, chain, costs = general(seed, 3, 8)
+        case, chain, costs = general(seed, least, most)
         launches = plan(case.graph, case.network, Options(baselines=())).launches
         positions = chain.positions.tolist()
         sent = [(tuple(positions[i] for i in each.bucket), each.bytes) for each in launches]
@@ -73,6 +77,10 @@ def test_no_time_is_ruled_out_that_a_plan_of_any_graph_takes():
     ruled_out, proven = wrong_of_graphs(cases(300))
     assert not ruled_out
     assert proven > 0.95 * cases(300)
+
+
+def test_no_time_is_ruled_out_that_a_plan_of_a_larger_graph_takes():
+    assert not wrong_of_graphs(cases(20), 15, 20)[0]
 
 
 def test_no_time_is_ruled_out_that_some_plan_of_a_few_collectives_takes():
@@ -159,6 +167,18 @@ def test_a_bound_is_raised_below_a_plan_too():
     assert best.iteration_time_us < 1.05 * best.lower_bound_us
     known = LowerBound(best.lower_bound_us, COMPUTE)
     assert tried(chain, costs, known, best.lower_bound_us, case.graph) is known
+
+
+def test_graphs_of_more_collectives_are_tried_as_far_as_there_are_not_too_many_states(monkeypatch):
+    """The windows of this graph of 17 collectives leave 2.7 % below its plan."""
+    graph, network_of_it = drawn_family("fsdp-even-4", 16), network(500, 100)
+    best = plan(graph, network_of_it, Options(baselines=(), launch_tolerance=0))
+    assert (best.status, best.bound.kind) == ("optimal", TRIED)
+    monkeypatch.setattr(follow, "_BUCKETS", 0)
+    chain = chain_of(graph)
+    costs = costs_of(chain, network_of_it)
+    without = tried(chain, costs, NOTHING, best.iteration_time_us, graph)
+    assert without.value < 0.99 * best.iteration_time_us
 
 
 @pytest.mark.parametrize("seed", range(60))
