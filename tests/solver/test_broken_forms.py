@@ -14,10 +14,13 @@ from solver.errors import InterlaceError
 from solver.traces import FORMATS, Trace, TraceOptions, read_trace
 from tests import trace_files
 from tests.sampling import cases
-from tests.trace_files import WRITERS, Job
+from tests.trace_files import ALL_WRITERS, WRITERS, Job
 
 #: Formats whose files tell how many ranks there are.
 OF_RANKS = {"kineto", "pytorch_et", "horovod", "xla", "dlc"}
+#: Formats whose files tell when each launch of a channel ran.
+OF_LAUNCHES = ("kineto", "pytorch_et", "horovod", "tensorflow", "xla", "nsys")
+_OVERLAPS = "launches? overlap|while another"
 
 _KERNEL = r'"cat": "kernel", "name": "%s[^"]*", "pid": 0, "tid": \d+, "ts": \d+, "dur": (\d+)'
 _SHORT, _LONG, _ANY = (0.5,), (2.0, 3.0), (0.5, 2.0, 3.0)
@@ -175,6 +178,20 @@ def test_what_means_nothing_changes_nothing(form: str) -> None:
         assert answer([b"\xef\xbb\xbf" + files[0], *files[1:]]) == one
         assert answer([file + b"\n" for file in files]) == one
         assert answer([files[0].replace(b"\n", b"\r\n"), *files[1:]]) == one
+
+
+@pytest.mark.parametrize("early", [10, 100])
+@pytest.mark.parametrize("form", OF_LAUNCHES)
+def test_launches_of_one_channel_that_overlap_are_said(form: str, early: int) -> None:
+    """The second of three, which was ready 140 us before the first one was over."""
+    job = Job((50, 30, 70), (8_000, 8_000, 1_200))
+    files, broken = (ALL_WRITERS[form](each) for each in (job, job._replace(early=early)))
+    one, two = answer(files), answer(broken)
+    assert one is not None
+    assert two is not None
+    assert not [said for said in one.warnings if re.search(_OVERLAPS, said)]
+    assert [said for said in two.warnings if re.search(_OVERLAPS, said)]
+    assert one.facts != two.facts
 
 
 def test_ranks_that_are_missing_are_said() -> None:
