@@ -31,7 +31,7 @@ TOKENS: dict[str, list[tuple[str, tuple[float, ...]]]] = {
     "kineto": [
         (_KERNEL % "gemm", _SHORT),
         (_KERNEL % "nccl", _ANY),
-        (r'"In msg nelems": (\d+)', _LONG),
+        (r'"(?:In|Out) msg nelems": (\d+)', _ANY),
         (r'"world_size": (\d+)', _LONG),
     ],
     "pytorch_et": [(r'"in_msg_nelems", "type": "", "value": (\d+)', _LONG)],

@@ -25,12 +25,11 @@ from solver.traces.kineto.comparison import (
 )
 from solver.traces.kineto.events import KinetoFile, parse
 from solver.traces.kineto.iteration import RankStep, iteration
-from solver.traces.kineto.payload_sizes import is_between_stages, kind_of
+from solver.traces.kineto.payload_sizes import article, is_between_stages, kind_of
 from solver.traces.kineto.recording import RankRecording
 from solver.traces.kineto.sized_collectives import (
     RECORDING,
     SizedCollective,
-    article,
     channel_times,
     size_of,
     sized,
