@@ -40,6 +40,8 @@ TOKENS: dict[str, list[tuple[str, tuple[float, ...]]]] = {
     "xla": [(r'"dur": (\d+)', _ANY)],
     "dlc": [
         (r"Push_Send_Worker\t\t\d+-(?:4|8)-s0\t\t1\t\t7\t\t15\d+\t\t(\d+)", (1.001,)),
+        (r"Pull_Send_Worker\t\t\d+-6-s0\t\t1\t\t7\t\t(15\d+)", _LONG),
+        (r"P..._Recv_Worker\t\t\d+-(?:5|7)-s0\t\t1\t\t7\t\t(15\d+)", _SHORT),
         (r"num_workers: = (\d+)", _LONG),
         (r"^\d+\t\d\t\d\t(\d+)\t\t(?:4|8)\t\tOP:= Push_Send", _ANY),
     ],
