@@ -38,12 +38,15 @@ class Job(NamedTuple):
         Of their gradients [bytes], whole floats.
     workers, steps
         How many.
+    early
+        How long before the first launch of a step is over the second one begins [us].
     """
 
     computes: tuple[int, ...]
     sizes: tuple[int, ...]
     workers: int = 4
     steps: int = 3
+    early: int = 0
 
 
 class Sending(NamedTuple):
@@ -69,7 +72,7 @@ def run(job: Job) -> Iterator[tuple[int, list[Sending], int]]:
     for _ in range(job.steps):
         start, free, layers = now, now, []
         for layer, (compute, size) in enumerate(zip(job.computes, job.sizes, strict=True)):
-            begin = max(now + compute, free)
+            begin = max(now + compute, free) - (job.early if layer == 1 else 0)
             free = begin + 10 + size // 50
             layers.append(Sending(layer, now, now + compute, begin, free, size))
             now += compute

@@ -6,11 +6,16 @@ one launch at a time, in the order in which they ended, so a launch held it from
 from the end of the one before, whichever was later.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import inf
+from operator import attrgetter
 from typing import NamedTuple
 
+from solver.traces.sentences import counted
 from solver.traces.spans import Span
+
+#: Times are told to the us.
+RESOLUTION_US = 1.0
 
 
 class HeldChannel(NamedTuple):
@@ -57,8 +62,35 @@ def held_times(spans: Sequence[Span]) -> list[HeldChannel]:
     return held
 
 
-def overlapping_said(held: Sequence[HeldChannel]) -> tuple[str, ...]:
-    """Say how many launches overlap, and what was taken for their times; nothing of none."""
+def overlaps_of(spans: Iterable[Span]) -> Iterator[float]:
+    """Yield for how long each span runs at once with those that began before it [us]."""
+    ended = float("-inf")
+    for span in sorted(spans, key=attrgetter("start")):
+        time = min(ended, span.end) - span.start
+        if time > RESOLUTION_US:
+            yield time
+        ended = max(ended, span.end)
+
+
+def overlapping_said(channels: Mapping[str, Iterable[Span]]) -> Iterator[str]:
+    """Say which channels carry several launches at once, by the times at which these ran.
+
+    Notes
+    -----
+    O(n log n) for n launches.
+    """
+    for channel, works in channels.items():
+        if overlaps := list(overlaps_of(works)):
+            yield (
+                f"{counted(len(overlaps), 'launch', 'launches')} on channel {channel} "
+                f"{'begins' if len(overlaps) == 1 else 'begin'} while another of it runs, by up to "
+                f"{max(overlaps):,.3f} us: a channel carries one at a time, so they count one "
+                "after the other, and tell no cost."
+            )
+
+
+def waiting_said(held: Sequence[HeldChannel]) -> tuple[str, ...]:
+    """Say how many spans overlap, and what was taken for their times; nothing of none."""
     count = sum(not each.is_alone for each in held)
     said = (
         f"{count:,} launches overlap: their spans hold waiting for the channel, so one counts from "

@@ -14,10 +14,13 @@ from solver.errors import InterlaceError
 from solver.traces import FORMATS, Trace, TraceOptions, read_trace
 from tests import trace_files
 from tests.sampling import cases
-from tests.trace_files import WRITERS, Job
+from tests.trace_files import ALL_WRITERS, WRITERS, Job
 
 #: Formats whose files tell how many ranks there are.
 OF_RANKS = {"kineto", "pytorch_et", "horovod", "xla", "dlc"}
+#: Formats whose files tell when each launch of a channel ran.
+OF_LAUNCHES = ("kineto", "pytorch_et", "horovod", "tensorflow", "xla", "nsys")
+_OVERLAPS = "launches? overlap|while another"
 
 _KERNEL = r'"cat": "kernel", "name": "%s[^"]*", "pid": 0, "tid": \d+, "ts": \d+, "dur": (\d+)'
 _SHORT, _LONG, _ANY = (0.5,), (2.0, 3.0), (0.5, 2.0, 3.0)
@@ -28,7 +31,7 @@ TOKENS: dict[str, list[tuple[str, tuple[float, ...]]]] = {
     "kineto": [
         (_KERNEL % "gemm", _SHORT),
         (_KERNEL % "nccl", _ANY),
-        (r'"In msg nelems": (\d+)', _LONG),
+        (r'"(?:In|Out) msg nelems": (\d+)', _ANY),
         (r'"world_size": (\d+)', _LONG),
     ],
     "pytorch_et": [(r'"in_msg_nelems", "type": "", "value": (\d+)', _LONG)],
@@ -37,6 +40,8 @@ TOKENS: dict[str, list[tuple[str, tuple[float, ...]]]] = {
     "xla": [(r'"dur": (\d+)', _ANY)],
     "dlc": [
         (r"Push_Send_Worker\t\t\d+-(?:4|8)-s0\t\t1\t\t7\t\t15\d+\t\t(\d+)", (1.001,)),
+        (r"Pull_Send_Worker\t\t\d+-6-s0\t\t1\t\t7\t\t(15\d+)", _LONG),
+        (r"P..._Recv_Worker\t\t\d+-(?:5|7)-s0\t\t1\t\t7\t\t(15\d+)", _SHORT),
         (r"num_workers: = (\d+)", _LONG),
         (r"^\d+\t\d\t\d\t(\d+)\t\t(?:4|8)\t\tOP:= Push_Send", _ANY),
     ],
@@ -175,6 +180,20 @@ def test_what_means_nothing_changes_nothing(form: str) -> None:
         assert answer([b"\xef\xbb\xbf" + files[0], *files[1:]]) == one
         assert answer([file + b"\n" for file in files]) == one
         assert answer([files[0].replace(b"\n", b"\r\n"), *files[1:]]) == one
+
+
+@pytest.mark.parametrize("early", [10, 100])
+@pytest.mark.parametrize("form", OF_LAUNCHES)
+def test_launches_of_one_channel_that_overlap_are_said(form: str, early: int) -> None:
+    """The second of three, which was ready 140 us before the first one was over."""
+    job = Job((50, 30, 70), (8_000, 8_000, 1_200))
+    files, broken = (ALL_WRITERS[form](each) for each in (job, job._replace(early=early)))
+    one, two = answer(files), answer(broken)
+    assert one is not None
+    assert two is not None
+    assert not [said for said in one.warnings if re.search(_OVERLAPS, said)]
+    assert [said for said in two.warnings if re.search(_OVERLAPS, said)]
+    assert one.facts != two.facts
 
 
 def test_ranks_that_are_missing_are_said() -> None:

@@ -5,7 +5,7 @@ from typing import NamedTuple
 from hypothesis import given
 from hypothesis import strategies as st
 
-from solver.traces.channel_times import held_times, overlapping_said
+from solver.traces.channel_times import held_times, waiting_said
 
 
 class Ran(NamedTuple):
@@ -25,8 +25,8 @@ def test_by_hand():
     held = held_times(spans)
     assert [(each.place, each.time) for each in held] == [(0, 2), (2, 2), (1, 3), (3, 5), (4, 0)]
     assert [each.place for each in held if each.is_alone] == [0]
-    assert overlapping_said(held)[0].startswith("4 launches overlap")
-    assert overlapping_said(held[:1]) == overlapping_said([]) == ()
+    assert waiting_said(held)[0].startswith("4 launches overlap")
+    assert waiting_said(held[:1]) == waiting_said([]) == ()
 
 
 @given(SPANS)

@@ -249,6 +249,26 @@ def test_time_that_runs_back_is_not_known():
     assert figures(iteration) == (None, 0, None, None, None, None)
 
 
+@settings(max_examples=cases(200, 40))
+@given(st.dictionaries(st.tuples(*[st.integers(0, 1)] * 3, st.integers(0, 3)), st.integers(0, 9)))
+def test_answers_before_what_they_answer_are_counted(times):
+    """By iteration, key, server and stage; some are not recorded."""
+    early = sum(
+        times[(*place, stage + 1)] < at
+        for (*place, stage), at in times.items()
+        if stage % 2 == 0 and (*place, stage + 1) in times
+    )
+    messages = [
+        (iteration, key, stage, server, 10**6 + at, 9)
+        for (iteration, key, server, stage), at in times.items()
+    ]
+    if not messages:
+        return
+    warnings = read(oracle.text_of("w0", 1, 2, messages).encode()).report.warnings
+    found = [said for said in warnings if "before what is answered" in said]
+    assert [said.split()[1] for said in found] == ([str(early)] if early else [])
+
+
 def test_lengths_that_vary():
     messages = [
         (i, 0, stage, 0, 100 * i + stage, 9 + (i == 2)) for i in range(3) for stage in (0, 1, 2)

@@ -357,12 +357,27 @@ def test_the_size_beside_a_collective_wins_over_the_list():
     assert not any("trace's list" in line for line in agreed.report.warnings)
 
 
-@pytest.mark.parametrize(("out", "is_said"), [(300, True), (800, False), (100, False)])
-def test_an_all_gather_that_contradicts_its_group_is_said(out, is_said):
-    args = {"Collective name": "all_gather", "In msg nelems": 100, "Out msg nelems": out}
+@pytest.mark.parametrize(
+    ("name", "each", "out", "said"),
+    [
+        ("all_gather", 100, 300, "an all_gather of 100 elements in and 300 out contradicts a"),
+        ("all_gather", 100, 800, ""),
+        ("all_gather", 100, 100, ""),
+        ("reduce_scatter", 800, 100, ""),
+        ("reduce_scatter", 800, 800, ""),
+        ("reduce_scatter", 800, 300, "a reduce_scatter of 800 elements in and 300 out contradicts"),
+        ("allreduce", 100, 100, ""),
+        ("allreduce", 100, 50, "an all_reduce of 100 elements in and 50 out contradicts itself"),
+        ("allreduce", 100, 800, "an all_reduce of 100 elements in and 800 out contradicts itself"),
+        ("broadcast", 100, 50, ""),
+    ],
+)
+def test_counts_that_contradict_their_collective_are_said(name, each, out, said):
+    args = {"Collective name": name, "In msg nelems": each, "Out msg nelems": out}
     trace = several(args | {"Group size": 8})
-    said = "an all_gather of 100 elements in and 300 out contradicts a group of 8"
-    assert any(said in line for line in trace.report.warnings) is is_said
+    found = [line for line in trace.report.warnings if "contradicts" in line]
+    assert len(found) == bool(said)
+    assert all(said in line for line in found)
 
 
 def broadcasts(threads):

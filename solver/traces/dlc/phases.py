@@ -118,6 +118,29 @@ def _span(records: Records, stage: int, number: Column) -> _Span:
     return _Span(first, last, (count == tensors) & (tensors > 0))
 
 
+def early_answers(records: Records) -> int:
+    """Count confirmations before their push, and parameters before the request for them.
+
+    A push and its confirmation are of one key and one peer, with numbers that follow each other; so
+    are a request and its parameter. One that was not recorded is compared with nothing.
+
+    Notes
+    -----
+    O(rows log rows).
+    """
+    rows = records.stage < SET_UP
+    stage, time = records.stage[rows], records.time[rows]
+    asked = records.number[rows] - stage % 2
+    columns = records.key[rows], records.peer[rows], asked, stage % 2
+    order, _ = groups_of(columns)
+    key, peer, asked, is_answer = (column[order] for column in columns)
+    pair = (is_answer[1:] == 1) & (is_answer[:-1] == 0)
+    for column in (key, peer, asked):
+        pair &= column[1:] == column[:-1]
+    late = time[order]
+    return int((pair & (late[1:] < late[:-1])).sum())
+
+
 def iterations_of(records: Records, phases: IterationPhases) -> list[WorkerIteration]:
     """Write the iterations of a worker; times count from its first message."""
     origin = int(records.time[records.stage < SET_UP].min())

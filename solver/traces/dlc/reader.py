@@ -11,7 +11,7 @@ from solver.errors import Fault, InvalidGraph, InvalidTrace
 from solver.graph import ALL_REDUCE, COMPUTE, NETWORK, Graph, Op, build, first_of
 from solver.traces.dlc.grammar import COLUMNS, OF_SCHEDULER, PUSH, ROW, SET_UP
 from solver.traces.dlc.overheads import overheads_of
-from solver.traces.dlc.phases import IterationPhases, iterations_of, phases_of
+from solver.traces.dlc.phases import IterationPhases, early_answers, iterations_of, phases_of
 from solver.traces.dlc.records import Records, records_of
 from solver.traces.dlc.volume import lengths_of, volume_of
 from solver.traces.dlc_report import DlcReport
@@ -243,6 +243,12 @@ def _warnings(workers: Sequence[_Worker], chosen: tuple[_Worker, int] | None) ->
             yield (
                 f"{worker.records.name}: {what} not recorded as a whole; what they do not tell is "
                 "null."
+            )
+        if early := early_answers(worker.records):
+            yield (
+                f"{worker.records.name}: {counted(early, 'answer comes', 'answers come')} before "
+                "what is answered (a confirmation before its push, a parameter before its "
+                "request): times are wrong."
             )
     if chosen is None:
         why = "no iteration was recorded as a whole" if workers else "no worker's file was given"

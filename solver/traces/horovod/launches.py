@@ -27,6 +27,13 @@ class Activity(NamedTuple):
     is_operation: bool
 
 
+class OperatedSpan(NamedTuple):
+    """When a collective itself began and ended [us]."""
+
+    start: float
+    end: float
+
+
 class TensorLaunch(NamedTuple):
     """A tensor's part in one operation; times in us as the file counts them.
 
@@ -70,10 +77,11 @@ class TensorLaunch(NamedTuple):
         return sum(part.end - part.start for part in self.activities if part.is_operation)
 
     @property
-    def operated(self) -> tuple[float, float]:
-        """When the collective itself began and ended [us]; of the whole where it has no part."""
+    def operated(self) -> OperatedSpan:
+        """When the collective itself ran; when the whole did where it has no part."""
         parts = [part for part in self.activities if part.is_operation]
-        return (parts[0].start, parts[-1].end) if parts else (self.start, self.end)
+        first, last = (parts[0], parts[-1]) if parts else (self, self)
+        return OperatedSpan(first.start, last.end)
 
 
 class HorovodTimeline(NamedTuple):

@@ -1,6 +1,6 @@
 """From a timeline, and layers beside it, to a graph and its figures."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from statistics import median
 from typing import NamedTuple
 
@@ -9,12 +9,13 @@ from solver.errors import Fault, InvalidTrace
 from solver.graph import NETWORK, Graph, build
 from solver.limits import MAX_BYTES, MAX_STEP_COLLECTIVES
 from solver.models.layers import iteration
+from solver.traces.channel_times import RESOLUTION_US, overlapping_said
 from solver.traces.exit_check import TraceStep, checked
 from solver.traces.files import beginning, with_companion
 from solver.traces.horovod.arrivals import arrivals_of
 from solver.traces.horovod.bars import CYCLE, NEGOTIATE, timeline
 from solver.traces.horovod.iteration import as_it_ran, measured_times, ops_of, with_waits
-from solver.traces.horovod.launches import KINDS, HorovodTimeline
+from solver.traces.horovod.launches import KINDS, HorovodTimeline, TensorLaunch
 from solver.traces.horovod.layer_releases import released_by
 from solver.traces.horovod.layers import (
     LayerTimes,
@@ -106,7 +107,9 @@ def read(files: Sequence[bytes], options: TraceOptions) -> Trace:
     if recorded.workers is None and recorded.highest_rank is not None:
         source = "a rank is named that cannot be"
     channel = TraceChannel(NETWORK, recorded.workers, source)
-    samples = tuple(_samples(steps.regular, sizes))
+    sent = [buffers(each.launches) for each in steps.regular]
+    works = (group[0].operated for groups in sent for group in groups)
+    samples = tuple(_samples(sent, sizes))
     report = report_of(
         FORMAT,
         built.graph,
@@ -115,7 +118,11 @@ def read(files: Sequence[bytes], options: TraceOptions) -> Trace:
         dropped=(*left_out(recorded.launches), *irregular_said(steps), *built.dropped),
         repaired=recorded.repaired,
         assumed=(*built.assumed, *loop_said(built.loop), *sizes_said(sizes)),
-        warnings=(*built.warnings, *warnings(recorded, step, sizes, options)),
+        warnings=(
+            *built.warnings,
+            *warnings(recorded, step, sizes, options),
+            *overlapping_said({NETWORK: works}),
+        ),
         measured_us=step.length,
         communication=communication(steps.regular, step, sizes.bytes, recorded.cycle),
         arrivals=arrivals_of(steps.regular),
@@ -216,12 +223,15 @@ def _with_layers(
     return _Built(graph, loop, tuple(dropped), (said,), tuple(warned))
 
 
-def _samples(steps: Sequence[TimelineStep], sizes: Sizes) -> Iterator[Sample]:
-    for step in steps:
-        before = 0.0
-        for group in buffers(step.launches):
+def _samples(sent: Iterable[Sequence[Sequence[TensorLaunch]]], sizes: Sizes) -> Iterator[Sample]:
+    """Yield the launches of steps; one that began while another ran tells no cost."""
+    for groups in sent:
+        before = ran = 0.0
+        for group in groups:
             size = sum(sizes.bytes[launch.tensor] for launch in group)
             kind = KINDS[group[0].operation]
-            took = own_time(group[0], before) if group[0].time > 0 else None
+            start, end = group[0].operated
+            is_own = group[0].time > 0 and start >= ran - RESOLUTION_US
+            took = own_time(group[0], before) if is_own else None
             yield from samples_of(NETWORK, kind, size, [took])
-            before = max(before, group[0].end)
+            before, ran = max(before, group[0].end), max(ran, end)

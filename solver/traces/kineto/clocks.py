@@ -6,16 +6,12 @@ that launch each other early overlap by a few us, and clocks of GPU and CPU are 
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from operator import attrgetter
 
+from solver.traces.channel_times import RESOLUTION_US, overlaps_of
 from solver.traces.kineto.categories import GPU, RUNTIME
 from solver.traces.kineto.events import KinetoEvent
-from solver.traces.kineto.steps import ProfiledStep
 from solver.traces.sentences import counted
-from solver.traces.spans import Span
 
-#: Times are told to the us.
-_RESOLUTION_US = 1.0
 _EARLY = "kernel begins before its call", "kernels begin before their calls"
 #: From what share of a step on a contradiction takes the gain.
 _MUCH = 0.03
@@ -73,41 +69,10 @@ def contradictions(events: Sequence[KinetoEvent]) -> Iterator[Contradiction]:
         )
 
 
-def overlaps_of(spans: Iterable[Span]) -> Iterator[float]:
-    """Yield for how long each span runs at once with those that began before it [us]."""
-    ended = float("-inf")
-    for span in sorted(spans, key=attrgetter("start")):
-        time = min(ended, span.end) - span.start
-        if time > _RESOLUTION_US:
-            yield time
-        ended = max(ended, span.end)
-
-
 def _early(rows: Iterable[Sequence[KinetoEvent]], calls: dict[int, float]) -> Iterator[float]:
     """Yield by how much kernels begin before their calls [us]."""
     for row in rows:
         for event in row:
             call = calls.get(event.args.correlation or 0) if event.args else None
-            if call is not None and call - event.start > _RESOLUTION_US:
+            if call is not None and call - event.start > RESOLUTION_US:
                 yield call - event.start
-
-
-def overlapping_said(steps: Iterable[ProfiledStep]) -> Iterator[str]:
-    """Say which channels carry several launches at once, by their times.
-
-    Notes
-    -----
-    O(n log n) for n launches.
-    """
-    channels: dict[str, list[Span]] = {}
-    for step in steps:
-        for one in step.collectives:
-            channels.setdefault(one.work.stream, []).append(one.work)
-    for channel, works in channels.items():
-        if overlaps := list(overlaps_of(works)):
-            yield (
-                f"{counted(len(overlaps), 'launch', 'launches')} on channel {channel} "
-                f"{'begins' if len(overlaps) == 1 else 'begin'} while another of it runs, by up to "
-                f"{max(overlaps):,.3f} us: a channel carries one at a time, so they count one "
-                "after the other, and tell no cost."
-            )

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from solver.element_types import width_of
-from solver.graph import ALL_GATHER, ALL_TO_ALL, BROADCAST, REDUCE_SCATTER
+from solver.graph import ALL_GATHER, ALL_REDUCE, ALL_TO_ALL, BROADCAST, REDUCE_SCATTER
 from solver.traces.chrome import json_of
 from solver.traces.kineto.communication_kernels import kind_in
 from solver.traces.kineto.events import Args, KinetoEvent
@@ -133,21 +133,39 @@ def _recorded(args: Args, kind: str, workers: int | None) -> int | None:
     return max(count, out) * width
 
 
-def contradicts(collective: RecordedCollective) -> str:
-    """Say how the counts of an all-gather contradict its group's size; empty if they do not."""
+def contradicts(collective: RecordedCollective, kind: str) -> str:
+    """Say how the counts of a collective contradict its kind; empty if they do not.
+
+    What is summed is as large as its sum. Of an all-gather and a reduce-scatter one side is a
+    worker's share of the other.
+    """
+    if kind not in {ALL_REDUCE, *_SHARED}:
+        return ""
     args = next(
-        (e.args for e in (collective.kernel, collective.record) if e and e.args and e.args.workers),
+        (
+            event.args
+            for event in (collective.kernel, collective.record)
+            if event and event.args and (event.args.workers or kind == ALL_REDUCE)
+        ),
         None,
     )
-    if args is None or not args.workers or not args.elements_in or not args.elements_out:
+    if args is None or not args.elements_in or not args.elements_out:
         return ""
-    each, all_ = args.elements_in, args.elements_out
-    if all_ in {each, each * args.workers}:  # some write the share, or the whole, twice
-        return ""
+    counts = args.elements_in, args.elements_out
+    share, whole = counts if kind == ALL_GATHER else counts[::-1]
+    workers = args.workers or 1
+    if share == whole or (kind != ALL_REDUCE and whole == share * workers):
+        return ""  # some write the share, or the whole, twice
+    rule = "itself" if kind == ALL_REDUCE else f"a group of {workers}"
     return (
-        f"an all_gather of {each:,} elements in and {all_:,} out contradicts a group of "
-        f"{args.workers}; the larger count is taken"
+        f"{article(kind)} {kind} of {counts[0]:,} elements in and {counts[1]:,} out contradicts "
+        f"{rule}; the larger count is taken"
     )
+
+
+def article(kind: str) -> str:
+    """Return what English puts before a kind: an all-gather, a broadcast."""
+    return "an" if kind.startswith("a") else "a"
 
 
 def _collective(event: KinetoEvent | None) -> str | None:

@@ -9,6 +9,7 @@ from statistics import median_low
 from solver.codes import FaultCode
 from solver.errors import Fault, InvalidTrace
 from solver.graph import ALL_REDUCE, BROADCAST, COMPUTE, Graph, build
+from solver.traces.channel_times import overlapping_said
 from solver.traces.chrome import last_start
 from solver.traces.cut_files import whole_steps
 from solver.traces.exit_check import TraceStep, checked, is_kernel
@@ -16,7 +17,7 @@ from solver.traces.files import beginning, places_of
 from solver.traces.kineto.arrivals import RankFile, arrivals_of
 from solver.traces.kineto.categories import foreign_said, unplaced_said, untimed_said
 from solver.traces.kineto.channels import group_sizes_said, name_channels
-from solver.traces.kineto.clocks import contradictions, overlapping_said
+from solver.traces.kineto.clocks import contradictions
 from solver.traces.kineto.comparison import (
     RankComparison,
     comparison_said,
@@ -24,12 +25,11 @@ from solver.traces.kineto.comparison import (
 )
 from solver.traces.kineto.events import KinetoFile, parse
 from solver.traces.kineto.iteration import RankStep, iteration
-from solver.traces.kineto.payload_sizes import is_between_stages, kind_of
+from solver.traces.kineto.payload_sizes import article, is_between_stages, kind_of
 from solver.traces.kineto.recording import RankRecording
 from solver.traces.kineto.sized_collectives import (
     RECORDING,
     SizedCollective,
-    article,
     channel_times,
     size_of,
     sized,
@@ -40,6 +40,7 @@ from solver.traces.kineto.statements import assumptions, losses, unread_said, wa
 from solver.traces.kineto.steps import ProfiledStep, steps
 from solver.traces.report import report_of
 from solver.traces.samples import samples_of
+from solver.traces.spans import Span
 from solver.traces.steps import check_number, choose_step
 from solver.traces.trace import Sample, Trace, TraceChannel, TraceOptions, as_trace_faults
 from solver.traces.unsized import total_unsized
@@ -140,7 +141,7 @@ def read_parsed(files: Iterable[KinetoFile], places: Sequence[str], options: Tra
             *unread_said(rank.recording),
             *group_sizes_said(rank.recording, [step]),
             *dict.fromkeys(said for each in ranks for said in each.odd),
-            *overlapping_said(rank.steps),
+            *overlapping_said(_by_channel(rank.steps)),
             *warnings(rank.recording, channels, len(places)),
         ),
         unsized=total_unsized(
@@ -160,6 +161,14 @@ def read_parsed(files: Iterable[KinetoFile], places: Sequence[str], options: Tra
         on_host=_on_host(rank.recording),
         unsound=tuple(dict.fromkeys(said for each in ranks for said in each.unsound)),
     )
+
+
+def _by_channel(steps: Iterable[ProfiledStep]) -> dict[str, list[Span]]:
+    channels: dict[str, list[Span]] = {}
+    for step in steps:
+        for one in step.collectives:
+            channels.setdefault(one.work.stream, []).append(one.work)
+    return channels
 
 
 def _on_host(recording: RankRecording) -> tuple[str, ...]:

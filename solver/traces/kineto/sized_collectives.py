@@ -9,6 +9,7 @@ from solver.graph import ALL_GATHER
 from solver.limits import MAX_BYTES, MAX_STEP_COLLECTIVES
 from solver.traces.kineto.communication_kernels import kind_in
 from solver.traces.kineto.payload_sizes import (
+    article,
     bytes_of,
     contradicts,
     is_between_stages,
@@ -85,14 +86,9 @@ def size_of(
         size = bytes_of(collective, kind, world)
         said = f"{name}: its group is not recorded; taken for an {kind} of all {world} ranks."
         return kind, size, said if size else ""
-    if kind == ALL_GATHER and (contradiction := contradicts(collective)):
+    if is_exact and (contradiction := contradicts(collective, kind)):
         return kind, size, f"{name}: {contradiction}."
     return kind, size, _said(collective, kind, size, name, is_exact=is_exact)
-
-
-def article(kind: str) -> str:
-    """Return what English puts before a kind: an all-gather, a broadcast."""
-    return "an" if kind.startswith("a") else "a"
 
 
 def _said(

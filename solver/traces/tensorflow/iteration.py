@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from solver.graph import COMPUTE, NETWORK, REDUCE_SCATTER, Op
-from solver.traces.channel_times import overlapping_said
+from solver.traces.channel_times import waiting_said
 from solver.traces.samples import samples_of
 from solver.traces.step_ops import StepOps, numbered
 from solver.traces.tensorflow.events import COLLECTIVES, Ran, StepRecording
@@ -25,13 +25,13 @@ class TaskStep(NamedTuple):
         Its ops, and the collectives with the time that each held the channel, by end.
     samples
         Launches that ran alone.
-    assumed
+    warnings
         What was taken for the times of the others, in sentences.
     """
 
     step: StepOps
     samples: tuple[Sample, ...]
-    assumed: tuple[str, ...]
+    warnings: tuple[str, ...]
 
 
 def collective_tasks(ops: Sequence[Ran]) -> list[str]:
@@ -89,4 +89,4 @@ def iteration(recording: StepRecording, task: str, known: Mapping[str, int]) -> 
         for one in [sent[each.place]]
         for sample in samples_of(NETWORK, one.kind, one.size, [each.time])
     )
-    return TaskStep(step, samples, overlapping_said(held))
+    return TaskStep(step, samples, waiting_said(held))

@@ -137,8 +137,8 @@ def _graph(
         step=index,
         dropped=(*step.dropped, *dropped),
         unsized=total_unsized(it.unsized),
-        assumed=(*step.assumed, f"The compute ops of {task} run one at a time.", *overlapping),
-        warnings=said,
+        assumed=(*step.assumed, f"The compute ops of {task} run one at a time."),
+        warnings=(*said, *overlapping),
         measured_us=length_of(own),
     )
     trace = Trace(graph, report, it.measured, (channel,), samples)

@@ -6,7 +6,7 @@ from solver.codes import FaultCode
 from solver.errors import Fault, InvalidTrace
 from solver.graph import NETWORK, build
 from solver.limits import MAX_BYTES, MAX_WORKERS
-from solver.traces.channel_times import held_times, overlapping_said
+from solver.traces.channel_times import held_times, waiting_said
 from solver.traces.exit_check import TraceStep, checked
 from solver.traces.files import beginning, single_text, with_companion
 from solver.traces.profiler import Events
@@ -87,11 +87,13 @@ def read(files: Sequence[bytes], options: TraceOptions) -> Trace:
         step=index,
         dropped=_dropped(every, name, cut),
         unsized=total_unsized(it.unsized),
-        assumed=(
-            *_assumed(run, devices, supplied),
-            *overlapping_said(held_times(_collectives(run))),
+        assumed=_assumed(run, devices, supplied),
+        warnings=(
+            *_cut_said(recorded),
+            *_warnings(run),
+            *waiting_said(held_times(_collectives(run))),
+            *([_GIVE] if it.unsized else []),
         ),
-        warnings=(*_cut_said(recorded), *_warnings(run), *([_GIVE] if it.unsized else [])),
         measured_us=run.length,
     )
     return checked(Trace(graph, report, it.measured, (channel,), samples), TraceStep())
