@@ -6,7 +6,7 @@ import { count, date, number, percent, time, times } from "../elements/format.js
 import { idOfPage } from "../elements/state.js";
 import { table } from "../elements/table.js";
 import { term } from "../elements/term.js";
-import { steps } from "../run/steps.js";
+import { drift, steps } from "../run/steps.js";
 import { complain, get } from "../service/api.js";
 
 /** @import { RunOut } from "interlace-api" */
@@ -135,13 +135,15 @@ async function main() {
   trials(hosts.trials, run);
   if (!run.history.length)
     return fill(hosts.steps, el("h2", {}, "Steps"), el("p", { class: "faint" }, "No step was reported yet."));
-  const drawn = el("div");
+  const [drawn, drifted] = [el("div"), el("div")];
   fill(
     hosts.steps,
     drawn,
+    drifted,
     run.every > 1 ? el("p", { class: "faint" }, `One of ${run.every} steps is drawn.`) : null,
   );
   await steps(drawn, run);
+  await drift(drifted, run);
 }
 
 main().catch((error) => {
