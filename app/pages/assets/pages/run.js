@@ -8,6 +8,8 @@ import { table } from "../elements/table.js";
 import { term } from "../elements/term.js";
 import { drift, steps } from "../run/steps.js";
 import { complain, get } from "../service/api.js";
+import { pageButton } from "../service/one-file.js";
+import { saved } from "../service/saved.js";
 
 /** @import { RunOut } from "interlace-api" */
 
@@ -65,8 +67,12 @@ function answer(host, run) {
       [term("barrier", "Barrier"), run.barrier ? "yes" : "no"],
       ["Runtime", run.runtime || null],
     ]),
+    pageButton("run", run.id, () => ({ [`/v1/runs/${encodeURIComponent(run.id)}`]: run })),
   );
 }
+
+/** The id of a plan as a link to it, which a saved page has not. */
+const answerOf = (id) => (id && saved === undefined ? el("a", { href: `/plans/${id}` }, id) : (id ?? ""));
 
 function plans(host, run) {
   table(
@@ -87,7 +93,7 @@ function plans(host, run) {
       {
         name: "answer",
         of: (row) => row.plan_id,
-        show: (row) => (row.plan_id ? el("a", { href: `/plans/${row.plan_id}` }, row.plan_id) : ""),
+        show: (row) => answerOf(row.plan_id),
         isText: true,
       },
     ],

@@ -8,7 +8,9 @@ import { idOfPage, read, write } from "../elements/state.js";
 import { table } from "../elements/table.js";
 import { complain } from "../service/api.js";
 import { fileButton } from "../service/downloads.js";
+import { pageButton } from "../service/one-file.js";
 import { follow, outcome } from "../service/progress.js";
+import { saved } from "../service/saved.js";
 import { bestIn, dimensionsOf, labelIn, nameOf, SHOWN, said, shown } from "../sweep/cells.js";
 import { drawLines, drawnOf } from "../sweep/lines.js";
 import { drawMap } from "../sweep/map.js";
@@ -46,8 +48,9 @@ async function show(sweep) {
     say(`Opening ${label ?? "a cell"} with ${said("workers", cell.workers)}.`);
     open(sweep, cell, label).catch(complain);
   };
-  listCells(sweep, dimensions, enter);
-  await drawMap(sweep, dimensions, view, enter);
+  const opening = saved === undefined ? enter : null; // it needs a service
+  listCells(sweep, dimensions, opening);
+  await drawMap(sweep, dimensions, view, opening);
   await drawLines(sweep, dimensions, view);
 }
 
@@ -117,7 +120,8 @@ function summarise(sweep) {
     ]),
     el(
       "p",
-      { class: "row" },
+      { class: "row", hidden: saved !== undefined },
+      pageButton("sweep", sweep.id, () => ({ [at]: sweep })),
       fileButton("CSV of all cells", () => `${at}/table.csv`, fileName(`${about} cells`, "csv")),
       sweep.axes.workers.length > 1
         ? fileButton(
@@ -140,7 +144,7 @@ function summarise(sweep) {
 /**
  * @param {SweepOut} sweep
  * @param {Dimension[]} dimensions
- * @param {(cell: SweepCell) => void} enter
+ * @param {((cell: SweepCell) => void) | null} enter
  */
 function listCells(sweep, dimensions, enter) {
   const columns = dimensions.map(({ field }) => ({
@@ -178,9 +182,7 @@ function listCells(sweep, dimensions, enter) {
       key: (cell) => dimensions.map(({ field }) => String(cell[field])).join(" "),
       filter: (cell) =>
         `${cell.best ?? ""} ${dimensions.map(({ field }) => said(field, cell[field])).join(" ")}`,
-      onselect: (cell) => {
-        if (cell) enter(cell);
-      },
+      onselect: enter ? (cell) => cell && enter(cell) : undefined,
     },
   );
 }
