@@ -159,6 +159,8 @@ def test_plots(plan: interlace.Plan, sweep: interlace.Sweep) -> None:
 def test_data_frames(plan: interlace.Plan, sweep: interlace.Sweep) -> None:
     pytest.importorskip("pandas")
     assert list(plan.to_pandas()["bytes"]) == [4_000_000, 1_000_000]
+    tensors = plan.to_pandas("tensors").set_index("id")["wait_us"]
+    assert list(plan.to_pandas()["wait_us"]) == [tensors["g2"], tensors["g1"]]
     assert plan.to_pandas("launches").shape == (3, 5)
     assert set(plan.to_pandas("tensors")["id"]) == {"g1", "g2"}
     assert list(sweep.to_pandas()["fastest"]) == ["pace", "pace"]

@@ -55,6 +55,7 @@ _OPEN_BELOW = (
     "/swagger/",
     "/static/",
     "/assets/",
+    "/one-file/",
     "/plans/",
     "/simulations/",
     "/sweeps/",

@@ -1,4 +1,4 @@
-"""A plan's page as one file: styles, scripts, charts and answer are inside, and nobody is asked.
+"""A page as one file: styles, scripts, charts and answers are inside, and nobody is asked.
 
 The page is that of the service. Its scripts import each other by name, each a ``data:`` address in
 an import map, since a file has no folder to import from; where they would ask the API, they read
@@ -18,9 +18,6 @@ from typing import Any
 from pydantic_core import to_json
 
 from app.pages.markup import markup
-from app.schemas.plans import PlanRequest
-from app.schemas.problem import CheckedRequest
-from app.services.plans import timeline
 
 Json = dict[str, Any]
 
@@ -35,24 +32,25 @@ _POLICY = (
 _IMPORT = re.compile(r'^((?:import|\}).*\bfrom|import) "(\.\.?/[^"]+)";$', re.MULTILINE)
 
 
-def plan_file(problem: CheckedRequest[PlanRequest], answer: Json, job: Json) -> str:
-    """Write a plan as a file of HTML that shows what its page shows, wherever it is opened.
+#: Pages that may be saved; their scripts put what they show into a file of :func:`page_file`.
+SAVED = ("plan", "simulation", "sweep", "compare", "shapes", "allocations", "mixes", "run")
 
-    ``answer`` is what planning gave, as JSON, and ``job`` has id, state and error of what made it.
-    The file's timeline has the plan and what you run.
+
+def page_file(page: str, title: str, inside: Json, *, saved: str = "", summary: str = "") -> str:
+    """Write a page as a file of HTML that shows what the page shows, wherever it is opened.
+
+    ``inside`` is what the page asks for, by the paths that it asks, ``saved`` the id of what it
+    shows, ``summary`` what is read where no script runs.
     """
-    place = f"/v1/plans/{job['id']}"
-    inside = {place: {**job, **answer}, f"{place}/timeline.json": timeline(problem, answer)}
-    name = problem.graph.name
     return markup(
         "one-file.html",
-        page="plan",
-        title=f"Plan of {name}" if name else "Plan",
-        saved=job["id"],
-        summary=answer["summary"],
+        page=page,
+        title=title,
+        saved=saved,
+        summary=summary,
         inside={path: _in_script(to_json(value).decode()) for path, value in inside.items()},
         plotly=_plotly(),
-        **_parts("plan"),
+        **_parts(page),
     )
 
 

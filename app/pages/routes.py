@@ -13,6 +13,7 @@ from fastapi.responses import FileResponse, HTMLResponse
 from starlette.staticfiles import StaticFiles
 
 from app.pages.markup import SITE, markup
+from app.pages.one_file import SAVED, page_file
 
 router = APIRouter(include_in_schema=False)
 
@@ -62,6 +63,20 @@ def _page(name: str, title: str) -> Callable[[], HTMLResponse]:
 
 for _path, _name, _title in PAGES:
     router.add_api_route(_path, _page(_name, _title), methods=["GET", "HEAD"], name=_name)
+
+
+#: What is saved is not shown here: a page with answers inside is nothing of the service's own.
+_SAVED = {"Content-Disposition": "attachment", "Content-Security-Policy": "sandbox"}
+
+
+def _unfilled(name: str, title: str) -> Callable[[], HTMLResponse]:
+    """Return the route of a page as one file with nothing inside yet, which its script fills."""
+    return lambda: HTMLResponse(page_file(name, title, {}), headers=_SAVED)
+
+
+for _path, _name, _title in PAGES:
+    if _name in SAVED:
+        router.add_api_route(f"/one-file/{_name}.html", _unfilled(_name, _title), methods=["GET"])
 
 
 @router.get("/assets/plotly.min.js")

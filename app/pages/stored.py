@@ -6,7 +6,7 @@ from app.calls.messages import Answered
 from app.jobs import table as jobs
 from app.jobs.kinds import PLAN
 from app.jobs.results import problem_and_answer
-from app.pages.one_file import plan_file
+from app.pages.answer_files import plan_file
 from app.storage.database import Store
 
 #: It is saved, not shown: a page with answers inside is nothing of the service's own.

@@ -19,6 +19,7 @@ from solver.evidence.headline import ComparedPlan, Headline
 from solver.graph import Graph
 from solver.planning.options import Options
 from solver.planning.result import Plan as SolverPlan
+from solver.planning.waits import bucket_waits
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -163,7 +164,8 @@ class Plan(SolverPlan):
         Parameters
         ----------
         table
-            ``buckets``, ``launches`` or ``tensors``.
+            ``buckets`` (``wait_us``: how long each lies ready and is not being sent), ``launches``
+            or ``tensors``.
 
         Raises
         ------
@@ -172,12 +174,15 @@ class Plan(SolverPlan):
         ValueError
             When there is no such table.
         """
+        waits = bucket_waits(self.buckets, self.parts)
         tables = {
-            "buckets": lambda: self.buckets,
-            "launches": lambda: self.parts,
-            "tensors": lambda: self.explained.tensors or (),
+            "buckets": lambda: [
+                asdict(each) | {"wait_us": waits[each.id]} for each in self.buckets
+            ],
+            "launches": lambda: map(asdict, self.parts),
+            "tensors": lambda: map(asdict, self.explained.tensors or ()),
         }
-        return frame([asdict(row) for row in chosen(table, tables)()])
+        return frame(list(chosen(table, tables)()))
 
     def __interlace_plan__(self) -> dict[str, Any]:
         """Return what the runtime takes: ``PlannedDDP(model, optimizer, plan)``."""

@@ -1,4 +1,4 @@
-"""A plan as one file, opened from the disk by a browser that has no network."""
+"""Answers as one file, opened from the disk by a browser that has no network."""
 
 import json
 import re
@@ -8,10 +8,14 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
+from app.routers.allocations import EXAMPLE as ALLOCATION
+from app.routers.mixes import EXAMPLE as MIX
+from app.routers.runs import EXAMPLE as RUN
+from docs.generate.screenshots import linked
 from solver.glossary import TERMS
 from tests.app.command import Run, runner
 from tests.app.service import Json, Service, two_layers
-from tests.pages.accessible import everywhere
+from tests.pages.accessible import breaches, everywhere
 from tests.pages.conftest import PATIENCE_MS
 from tests.pages.downloads import saved
 
@@ -34,8 +38,10 @@ def opened(chromium: Browser) -> Iterator[Opened]:
         page.on("request", lambda asked: asks.append(asked.url))
         asks: list[str] = []
         page.goto(file.as_uri())
-        expect(page.locator("#helps .plot .main-svg").first).to_be_visible()
-        expect(page.locator("#timeline .plot canvas")).to_be_visible()
+        expect(page.locator(".plot .main-svg, .plot canvas, .cluster-map").first).to_be_visible()
+        if page.locator("#helps").count():
+            expect(page.locator("#helps .plot .main-svg").first).to_be_visible()
+            expect(page.locator("#timeline .plot canvas")).to_be_visible()
         assert [url for url in asks if not url.startswith(("data:", "blob:"))] == [file.as_uri()]
         return page
 
@@ -96,6 +102,46 @@ def test_a_saved_page_is_used_as_the_page_is(opened: Opened, tmp_path: Path, run
     trace = json.loads(saved(page, page.get_by_role("button", name="Timeline for Perfetto")))
     assert {event["ph"] for event in trace["traceEvents"]} >= {"X", "M"}
     assert saved(page, page.get_by_label("Iteration times as SVG")).startswith("<svg")
+
+
+def kinds(service: Service) -> dict[str, tuple[str, tuple[str, ...]]]:
+    """Return pages with an answer: their addresses, and sections that a file has as well."""
+    asked = two_layers()
+    plan = service.post(asked).json()["id"]
+    source = {"graph": asked["graph"], "cluster": asked["cluster"]}
+    other = service.post({**source, "policy": "single"}, "/v1/simulations").json()["id"]
+    axes = {"workers": [2, 4], "bandwidths_gbps": [5, 10]}
+    sweep = service.post({**source, **axes}, "/v1/sweeps").json()["id"]
+    run = service.client.post("/v1/runs", json=RUN).json()["id"]
+    steps = {"steps": [{"step": n, "measured_us": 8_750, "plan": 0} for n in range(3)]}
+    assert service.client.post(f"/v1/runs/{run}/steps", json=steps).is_success
+    return {
+        "simulation": (f"/simulations/{other}?beside=ddp", ("answer", "summary", "times")),
+        "compare": (f"/compare?a=plans/{plan}&b=simulations/{other}", ("figures", "buckets")),
+        "sweep": (f"/sweeps/{sweep}?show=gap", ("lead", "cells")),
+        "allocations": (linked("/allocations", ALLOCATION), ("answer", "ranked", "chosen")),
+        "mixes": (linked("/mixes", MIX), ("answer", "jobs", "blames", "all")),
+        "run": (f"/runs/{run}", ("steps", "plans", "trials")),
+    }
+
+
+def test_every_answer_is_saved_as_one_file(
+    page: Page, service: Service, opened: Opened, tmp_path: Path
+) -> None:
+    for name, (address, sections) in kinds(service).items():
+        page.goto(address)
+        page.locator(".plot .main-svg, .plot canvas").first.wait_for()
+        button = page.get_by_role("button", name="Save as one file")
+        file = tmp_path / f"{name}.html"
+        file.write_text(saved(page, button), encoding="utf-8")
+        alone = opened(file)
+        for where in ("h1", ".track-head", *(f"#{section}" for section in sections)):
+            here, there = (each.locator(where).all_inner_texts() for each in (alone, page))
+            there = [text.removesuffix("Save as one file").rstrip() for text in there]
+            assert [text.rstrip() for text in here] == there, (name, where)
+        assert breaches(alone) == []
+        assert alone.get_by_role("button", name="Save as one file").count() == 0
+        assert alone.locator("a[href^='/']:visible").count() == 0
 
 
 def test_names_in_a_saved_page_are_text(opened: Opened, tmp_path: Path, run: Run) -> None:

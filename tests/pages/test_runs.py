@@ -5,6 +5,7 @@ from playwright.sync_api import Page, expect
 from app.routers.runs import EXAMPLE, PLAN, TRIAL_EXAMPLE
 from tests.app.service import Service
 from tests.pages.accessible import breaches
+from tests.pages.downloads import rows_of, saved
 
 
 def test_a_run_from_the_list(page: Page, service: Service) -> None:
@@ -27,7 +28,17 @@ def test_a_run_from_the_list(page: Page, service: Service) -> None:
     expect(page.locator("#plans tbody tr")).to_have_count(2)
     expect(page.locator("#trials tbody tr")).to_contain_text("1.035x (1.020x to 1.040x)")
     expect(page.locator("#steps .plot .main-svg").first).to_be_visible()
-    with page.expect_download() as saved:
+    for said in ("another plan", "after a trial"):
+        expect(page.locator("#steps .legendtext", has_text=said)).to_have_count(2)
+    words = page.locator("#steps .annotation-text")
+    assert sorted(set(words.all_text_contents())) == [
+        "plan 1: drift",
+        f"trial: {TRIAL_EXAMPLE['arms'][TRIAL_EXAMPLE['kept']]['name']} kept",
+    ]
+    drift = rows_of(saved(page, page.get_by_label("Drift: measured over predicted as CSV")))
+    assert [float(row["off"]) for row in drift] == [0.0] * 3 + [0.25] * 2
+    assert [row["lasting"] for row in drift] == [row["off"] for row in drift], "of its own plan"
+    with page.expect_download() as measured:
         page.get_by_label("Steps, predicted and measured as CSV").click()
-    assert len(saved.value.path().read_text().splitlines()) == 6
+    assert len(measured.value.path().read_text().splitlines()) == 6
     assert breaches(page) == []

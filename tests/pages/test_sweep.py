@@ -52,6 +52,28 @@ def cell_of(sweep: Json, workers: int, bandwidth: float, startup: float) -> Json
     )
 
 
+def test_the_first_screen_says_what_is_saved_and_where(
+    page: Page, sweep: Json, show: Callable[[str], None]
+) -> None:
+    show("")
+    gains = [cell["gains"][0]["gain"] for cell in sweep["cells"]]
+    some = sum(gain >= 0.001 for gain in gains)
+    assert 0 < some < len(gains)
+    texts = page.locator("#lead .figure .value").all_inner_texts()
+    assert texts[:2] == [f"{100 * max(gains):.1f} %", f"{some} of {len(gains)} clusters"]
+    most = sweep["cells"][gains.index(max(gains))]
+    expect(page.locator("#lead .figure.plan")).to_contain_text(f"{most['workers']} workers")
+    gaps = [
+        min(time for time in cell["iteration_time_us"].values() if time is not None)
+        / cell["lower_bound_us"]
+        - 1
+        for cell in sweep["cells"]
+    ]
+    assert float(texts[2].split()[0]) == pytest.approx(100 * max(gaps), abs=0.005)
+    for sentence in sweep["summary"]:
+        expect(page.locator("#summary")).to_contain_text(sentence)
+
+
 def test_the_map_names_the_best_policy_of_each_cell(
     page: Page, sweep: Json, show: Callable[[str], None]
 ) -> None:

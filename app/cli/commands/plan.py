@@ -243,7 +243,7 @@ def plan(
     if certificate:
         write(certificate, certificate_text(certificate_of(problem, json.loads(written))))
     if html:
-        from app.pages.one_file import plan_file
+        from app.pages.answer_files import plan_file
 
         job = {"id": "plan", "state": "cancelled" if cut_short else "succeeded", "error": None}
         write(html, plan_file(problem, answer.model_dump(mode="json"), job))

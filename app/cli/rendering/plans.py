@@ -19,6 +19,7 @@ from app.schemas.plans import BaselineOut, BoundOut, PlanAnswer, TraceAnswer
 from solver.bounds.kinds import reason
 from solver.evidence.gap import gap_remark
 from solver.graph import ALL_REDUCE, NETWORK
+from solver.planning.waits import bucket_waits
 from solver.policies.choice import WHERE_NOT
 
 #: How many buckets are listed.
@@ -116,6 +117,7 @@ def _buckets(answer: PlanAnswer) -> Iterator[Line]:
     )
     is_usual = {(each.kind, each.channel) for each in answer.buckets} <= {(ALL_REDUCE, NETWORK)}
     listed = answer.buckets[:_LISTED]
+    waits = bucket_waits(answer.buckets, answer.schedule.parts)
     kinds = shortened([f"{bucket.kind}, {bucket.channel}" for bucket in listed])
     rows = [
         [
@@ -123,18 +125,19 @@ def _buckets(answer: PlanAnswer) -> Iterator[Line]:
             f"{len(bucket.tensors)}",
             f"{bucket.bytes / 1e6:.3f}",
             f"{bucket.release_us / 1e3:.3f} ms",
+            "" if (wait := waits[bucket.id]) is None else f"{wait / 1e3:.3f} ms",
             f"{bucket.tail_us / 1e3:.3f} ms",
             f"{launches[bucket.id]}",
             kind,
         ]
         for bucket, kind in zip(listed, kinds, strict=True)
     ]
-    heads = ["bucket", "tensors", "MB", "release", "tail", "launches", "kind, channel"]
+    heads = ["bucket", "tensors", "MB", "release", "waits", "tail", "launches", "kind, channel"]
     shown = len(heads) - is_usual
     yield table(
         heads[:shown],
         [row[:shown] for row in rows],
-        widths=(7, 7, 8, 10, 10, 8),
+        widths=(7, 7, 8, 10, 10, 10, 8),
         has_remarks=not is_usual,
     )
     if len(answer.buckets) > _LISTED:

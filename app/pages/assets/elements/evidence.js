@@ -7,12 +7,21 @@ import { percent } from "./format.js";
 /** @import { Evidence } from "interlace-api" */
 
 /**
+ * What you run, in words.
+ *
+ * @param {{ over: string, bucket_cap_mb?: number | null }} gain
+ */
+export const named = ({ over, bucket_cap_mb: cap }) =>
+  `${names.what_runs[over] ?? over}${cap ? ` (bucket_cap_mb ${cap})` : ""}`;
+
+/**
  * How much less something takes than what you run.
  *
- * @param {{ gain: number | null, over: string, bucket_cap_mb?: number | null }} gain
+ * @param {{ gain: number | null, over: string, bucket_cap_mb?: number | null }} given
  */
-export function less({ gain, over, bucket_cap_mb: cap }) {
-  const name = `${names.what_runs[over] ?? over}${cap ? ` (bucket_cap_mb ${cap})` : ""}`;
+export function less(given) {
+  const { gain } = given;
+  const name = named(given);
   if (gain === null) return `Nothing known against ${name}`;
   if (Math.abs(gain) < 0.0005) return `As long as ${name}`;
   return `${percent(Math.abs(gain))} ${gain > 0 ? "less" : "more"} than ${name}`;

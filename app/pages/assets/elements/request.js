@@ -1,6 +1,8 @@
 // A request as JSON: loaded, pasted, dropped or changed in a few fields, asked, and kept in the link.
 
 import { complain, get, Problem, post } from "../service/api.js";
+import { pageButton } from "../service/one-file.js";
+import { saved } from "../service/saved.js";
 import { el, fill, say } from "./dom.js";
 import { blame, entry, forgive, labelled } from "./form.js";
 
@@ -30,10 +32,11 @@ function linked() {
   }
 }
 
-/** The example that the service's own document has for a path. */
-async function exampleOf(path) {
+/** What the service's own document has for a path: an example of a request, and its fields. */
+async function described(path) {
   const document = await get("/openapi.json");
-  return document.paths[path].post.requestBody.content["application/json"].example;
+  const { schema, example } = document.paths[path].post.requestBody.content["application/json"];
+  return { example, known: document.components.schemas[schema.$ref.split("/").at(-1)].properties };
 }
 
 /**
@@ -54,6 +57,14 @@ export async function ask(
   content,
   { path, verb, empty, busy, fields = [], asked = (request) => request, show },
 ) {
+  if (saved !== undefined) {
+    const request = await get(`${path}/request`);
+    const source = el("pre", {}, el("code", {}, JSON.stringify(request, null, 2)));
+    fill(form, el("details", {}, el("summary", {}, "The request as JSON"), source));
+    content.hidden = false;
+    await show(await get(path), request);
+    return;
+  }
   let left = new AbortController();
   const text = el("textarea", { rows: 14, spellcheck: "false", class: "source", oninput: spread });
   const quick = fields.map((field) => ({
@@ -65,6 +76,9 @@ export async function ask(
   file.addEventListener("change", () => load(file.files[0]));
   const source = el("details", {}, el("summary", {}, "The request as JSON"));
   source.append(labelled(`Body of POST ${path}`, text, { pointer: "" }).field);
+  /** @type {Record<string, any>} */
+  let inside = {};
+  const page = pageButton(path.split("/").at(-1), "", () => inside);
   const own = el(
     "form",
     { ondragover: (event) => event.preventDefault(), ondrop: dropped },
@@ -83,6 +97,7 @@ export async function ask(
       el("button", { type: "button", onclick: () => example().catch(complain) }, "Load the example"),
       el("button", { type: "button", onclick: () => file.click() }, "Open a file"),
       file,
+      page,
     ),
   );
   fill(form, own);
@@ -140,8 +155,24 @@ export async function ask(
   }
 
   async function example() {
-    set(await exampleOf(path));
+    set((await about).example);
     await run();
+  }
+
+  /** Say in empty fields what is taken, and what else there is. */
+  async function suggest() {
+    const { known } = await about;
+    for (const { of, control, field } of quick) {
+      control.placeholder = known[of]?.default ?? "";
+      if (!known[of]?.enum) continue;
+      const choices = el("datalist", { id: `${control.id}-choices` });
+      fill(
+        choices,
+        known[of].enum.map((value) => el("option", { value })),
+      );
+      control.setAttribute("list", choices.id);
+      field.append(choices);
+    }
   }
 
   async function run() {
@@ -164,6 +195,7 @@ export async function ask(
       fill(work, el("p", { class: "faint" }, "It was stopped; nothing of it is kept."));
     };
     content.hidden = true;
+    page.hidden = true;
     fill(
       work,
       el(
@@ -179,6 +211,8 @@ export async function ask(
       const { body } = await post(path, asked(request), { signal });
       fill(work);
       content.hidden = false;
+      inside = { [path]: body, [`${path}/request`]: request };
+      page.hidden = false;
       await show(body, request);
       say("The answer is there.");
     } catch (/** @type {any} */ error) {
@@ -192,6 +226,9 @@ export async function ask(
     }
   }
 
+  page.hidden = true;
+  const about = described(path);
+  suggest().catch(complain);
   const given = linked();
   if (given !== null) {
     set(given);
@@ -199,5 +236,5 @@ export async function ask(
     return;
   }
   fill(work, el("p", { class: "faint" }, empty));
-  set(await exampleOf(path));
+  set((await about).example);
 }

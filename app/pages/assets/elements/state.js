@@ -1,6 +1,8 @@
 // The state of a page stands in its address: a link shows what its sender saw.
 
-import { saved } from "../service/saved.js";
+import { saved, sent } from "../service/saved.js";
+
+if (sent && !location.search) history.replaceState(null, "", sent + location.hash);
 
 /**
  * The state, each value as text; `defaults` says which names there are.

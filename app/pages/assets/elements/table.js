@@ -28,6 +28,9 @@ import { count } from "./format.js";
 
 const ROWS = 20;
 
+/** Where there are no more, all are seen at a glance, and nothing is to be searched. */
+const FEW = 8;
+
 /**
  * Show rows in a table.
  *
@@ -52,18 +55,19 @@ export function table(host, columns, rows, { caption, key, onselect, filter, sor
   const head = el("tr");
   const body = el("tbody");
   const foot = el("div", { class: "row pager" });
-  const search = filter
-    ? el("input", {
-        type: "search",
-        placeholder: "Search",
-        "aria-label": `Search in ${caption}`,
-        oninput: () => {
-          words = search.value.toLowerCase();
-          page = 0;
-          show();
-        },
-      })
-    : null;
+  const search =
+    filter && rows.length > FEW
+      ? el("input", {
+          type: "search",
+          placeholder: "Search",
+          "aria-label": `Search in ${caption}`,
+          oninput: () => {
+            words = search.value.toLowerCase();
+            page = 0;
+            show();
+          },
+        })
+      : null;
 
   function arranged() {
     const left = words ? rows.filter((row) => filter(row).toLowerCase().includes(words)) : [...rows];
@@ -197,7 +201,7 @@ export function table(host, columns, rows, { caption, key, onselect, filter, sor
 
   fill(
     host,
-    search ? el("div", { class: "row" }, search) : null,
+    filter ? el("div", { class: "row" }, search) : null,
     el(
       "div",
       { class: "scroll", tabindex: 0, role: "region", "aria-label": caption },

@@ -123,7 +123,9 @@ function ofSimulation(body) {
 export function answer(host, body) {
   const isPlan = body.lower_bound_us !== undefined;
   const help = isPlan ? null : mostHelp(body);
-  const todo = isPlan ? [body.brief?.limit, body.brief?.next] : [help && `Of all that was tried, ${help}.`];
+  const todo = isPlan
+    ? [body.summary ? null : body.brief?.limit, body.brief?.next]
+    : [help && `Of all that was tried, ${help}.`];
   fill(
     host,
     el("div", { class: "figures" }, isPlan ? ofPlan(body) : ofSimulation(body)),

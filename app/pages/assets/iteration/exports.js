@@ -13,12 +13,17 @@ const folded = (text) => text.split("/").at(-1);
 
 /**
  * Show what there is, and in a saved page what is inside; place is the API's path, formats the names of
- * exports, hasPage whether the page is saved as one file, beside the rival or null.
+ * exports, beside the rival or null, page the button that saves the page.
  *
  * @param {HTMLElement} host
- * @param {{ place: string, formats: string[], hasPage: boolean, beside: () => string | null }} options
+ * @param {{
+ *   place: string,
+ *   formats: string[],
+ *   beside: () => string | null,
+ *   page: HTMLElement | null,
+ * }} options
  */
-export function files(host, { place, formats, hasPage, beside }) {
+export function files(host, { place, formats, beside, page }) {
   const notes = el("div", { "aria-live": "polite" });
   const format = el(
     "select",
@@ -80,7 +85,7 @@ export function files(host, { place, formats, hasPage, beside }) {
     el(
       "p",
       { class: "row" },
-      hasPage ? fileButton("Save as one file", () => `${place}/page.html`, "plan.html") : null,
+      page,
       fileButton("Request", () => `${place}/request`, "request.json"),
       inside,
       el("a", { href: `/compare?a=${place.slice("/v1/".length)}` }, "Compare with another answer"),

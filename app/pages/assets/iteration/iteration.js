@@ -3,6 +3,7 @@
 import { byId, el, fill } from "../elements/dom.js";
 import { idOfPage, read, write } from "../elements/state.js";
 import { complain } from "../service/api.js";
+import { pageButton } from "../service/one-file.js";
 import { follow, outcome } from "../service/progress.js";
 import { saved } from "../service/saved.js";
 import { answer } from "./answer.js";
@@ -144,8 +145,11 @@ async function parts(content, body, { path, word, title, fetchTrace, rivals, for
   files(hosts.files, {
     place,
     formats,
-    hasPage: path === "/v1/plans",
     beside: () => (path === "/v1/plans" ? (timeline?.beside() ?? null) : null),
+    page: pageButton(title.toLowerCase(), body.id, async () => ({
+      [place]: body,
+      [`${place}/timeline.json`]: await fetchTrace(body, timeline?.beside() ?? null),
+    })),
   });
   try {
     timeline = await drawn;

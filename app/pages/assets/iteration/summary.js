@@ -2,7 +2,7 @@
 
 import { bars } from "../charts/bars.js";
 import { el, facts, fill } from "../elements/dom.js";
-import { less, restsOn } from "../elements/evidence.js";
+import { less, named, restsOn } from "../elements/evidence.js";
 import { bytes, number, percent, time, times } from "../elements/format.js";
 import { term } from "../elements/term.js";
 import { label, names, reason } from "../service/names.js";
@@ -82,6 +82,23 @@ function gain(each) {
       `${where}${verdict === "worth_it" && runtime ? `Run it by ${runtime}.` : ""}`,
     ),
   );
+}
+
+/** What you run under the rules of this plan, in bars; a recorded step has a bar of its own. */
+function todayOf(body) {
+  return (body.headline?.gains ?? [])
+    .filter(
+      ({ over, today_us: today, plan_us: plan }) =>
+        over !== "recorded" &&
+        today !== null &&
+        Math.abs(plan - body.iteration_time_us) <= 1e-6 * body.iteration_time_us,
+    )
+    .map((each) => ({
+      name: `what you run: ${named(each)}`,
+      value: each.today_us,
+      text: `${time(each.today_us)}, ${times(each.today_us / body.iteration_time_us)} the plan`,
+      tone: "c6",
+    }));
 }
 
 /** A recorded step, as it was measured and as it is simulated, in bars. */
@@ -203,6 +220,7 @@ export function comparison(host, body, more = []) {
     },
     ...more,
     ...recordedOf(body.evidence),
+    ...todayOf(body),
     ...rivals.map((each) => ({
       name: nameOf(each, rivals),
       value: each.iteration_time_us,

@@ -8,6 +8,8 @@ import { table } from "../elements/table.js";
 import { term } from "../elements/term.js";
 import { complain, get, Problem } from "../service/api.js";
 import { label } from "../service/names.js";
+import { pageButton } from "../service/one-file.js";
+import { saved } from "../service/saved.js";
 import { gantt } from "../timeline/gantt.js";
 import { markCritical, runsOf } from "../timeline/runs.js";
 import { toneOf, wordsOf } from "../timeline/tones.js";
@@ -63,7 +65,7 @@ async function answerAt(text) {
     : body.policy
       ? label(body.policy.policy)
       : "plan, simulated";
-  return { place, body, run, name: `${what} of ${trace.otherData.graph || body.id}` };
+  return { place, body, trace, run, name: `${what} of ${trace.otherData.graph || body.id}` };
 }
 
 /** What was answered lately, to choose from. */
@@ -87,7 +89,12 @@ async function lately() {
  */
 function showFigures(host, a, b, comparison) {
   const head = (side, { place, name }) =>
-    el("th", { scope: "col", class: "number" }, `${side}: `, el("a", { href: `/${place}` }, name));
+    el(
+      "th",
+      { scope: "col", class: "number" },
+      `${side}: `,
+      saved === undefined ? el("a", { href: `/${place}` }, name) : name,
+    );
   fill(
     host,
     el(
@@ -150,14 +157,18 @@ function showBuckets(host, rows) {
       { name: "bytes", of: (row) => row.bytes, show: (row) => bytes(row.bytes) },
       moment("start in A", (row) => row.first_start_us),
       moment("start in B", (row) => row.second_start_us),
-      {
-        name: "in B",
-        of: later,
-        show: (row) => {
-          const by = later(row);
-          return by === null ? "" : `${time(Math.abs(by))} ${by > 0 ? "later" : "earlier"}`;
-        },
-      },
+      ...(rows.some((row) => row.held_by === "both")
+        ? [
+            {
+              name: "in B",
+              of: later,
+              show: (row) => {
+                const by = later(row);
+                return by === null ? "" : `${time(Math.abs(by))} ${by > 0 ? "later" : "earlier"}`;
+              },
+            },
+          ]
+        : []),
     ],
     rows,
     {
@@ -201,7 +212,7 @@ async function main() {
     { class: "card", "aria-label": "What is compared" },
     el(
       "div",
-      { class: "fields" },
+      { class: "fields pair" },
       SIDES.map((side, i) => labelled(`${side.toUpperCase()}: a plan or a simulation`, inputs[i]).field),
     ),
     known,
@@ -241,6 +252,11 @@ async function main() {
         said,
         comparison.notes.map((note) => el("p", {}, note)),
         all,
+        pageButton("compare", "", () => ({
+          "/v1/comparisons": comparison,
+          ...Object.fromEntries([a, b].map(({ place, body }) => [`/v1/${place}`, body])),
+          ...Object.fromEntries([a, b].map(({ place, trace }) => [`/v1/${place}/timeline.json`, trace])),
+        })),
       );
       showTimelines(drawn, a, b);
       showBuckets(differing, comparison.changed);
@@ -253,7 +269,9 @@ async function main() {
     event.preventDefault();
     compare();
   });
+  form.hidden = saved !== undefined; // it needs a service
   if (given.a && given.b) await compare();
+  if (form.hidden) return;
   const found = await lately();
   fill(
     known,

@@ -173,7 +173,7 @@ ask(byId("form"), byId("work"), byId("content"), {
     "and plan the jobs together.",
   busy: "The jobs run beside one another under each rule, and a joint plan is sought …",
   fields: [
-    { name: "Objective: mean or worst", of: "objective" },
+    { name: "Objective", of: "objective" },
     { name: "Runs to seek a plan with", of: "effort", isNumber: true },
     { name: "Iterations of each job", of: "iterations", isNumber: true },
   ],

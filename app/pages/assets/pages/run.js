@@ -6,8 +6,10 @@ import { count, date, number, percent, time, times } from "../elements/format.js
 import { idOfPage } from "../elements/state.js";
 import { table } from "../elements/table.js";
 import { term } from "../elements/term.js";
-import { steps } from "../run/steps.js";
+import { drift, steps } from "../run/steps.js";
 import { complain, get } from "../service/api.js";
+import { pageButton } from "../service/one-file.js";
+import { saved } from "../service/saved.js";
 
 /** @import { RunOut } from "interlace-api" */
 
@@ -65,8 +67,12 @@ function answer(host, run) {
       [term("barrier", "Barrier"), run.barrier ? "yes" : "no"],
       ["Runtime", run.runtime || null],
     ]),
+    pageButton("run", run.id, () => ({ [`/v1/runs/${encodeURIComponent(run.id)}`]: run })),
   );
 }
+
+/** The id of a plan as a link to it, which a saved page has not. */
+const answerOf = (id) => (id && saved === undefined ? el("a", { href: `/plans/${id}` }, id) : (id ?? ""));
 
 function plans(host, run) {
   table(
@@ -87,7 +93,7 @@ function plans(host, run) {
       {
         name: "answer",
         of: (row) => row.plan_id,
-        show: (row) => (row.plan_id ? el("a", { href: `/plans/${row.plan_id}` }, row.plan_id) : ""),
+        show: (row) => answerOf(row.plan_id),
         isText: true,
       },
     ],
@@ -135,13 +141,15 @@ async function main() {
   trials(hosts.trials, run);
   if (!run.history.length)
     return fill(hosts.steps, el("h2", {}, "Steps"), el("p", { class: "faint" }, "No step was reported yet."));
-  const drawn = el("div");
+  const [drawn, drifted] = [el("div"), el("div")];
   fill(
     hosts.steps,
     drawn,
+    drifted,
     run.every > 1 ? el("p", { class: "faint" }, `One of ${run.every} steps is drawn.`) : null,
   );
   await steps(drawn, run);
+  await drift(drifted, run);
 }
 
 main().catch((error) => {

@@ -1,15 +1,18 @@
 // A sweep: what each cluster gains over what you run as a map, lines along each axis, and all cells.
 
 import { byId, el, facts, fill, say } from "../elements/dom.js";
-import { restsOn } from "../elements/evidence.js";
-import { percent, time } from "../elements/format.js";
+import { named, restsOn } from "../elements/evidence.js";
+import { figure } from "../elements/figures.js";
+import { count, percent, time } from "../elements/format.js";
 import { fileName } from "../elements/save.js";
 import { idOfPage, read, write } from "../elements/state.js";
 import { table } from "../elements/table.js";
 import { complain } from "../service/api.js";
 import { fileButton } from "../service/downloads.js";
+import { pageButton } from "../service/one-file.js";
 import { follow, outcome } from "../service/progress.js";
-import { bestIn, dimensionsOf, labelIn, nameOf, SHOWN, said, shown } from "../sweep/cells.js";
+import { saved } from "../service/saved.js";
+import { bestIn, dimensionsOf, labelIn, nameOf, SHOWN, said, shown, TIE } from "../sweep/cells.js";
 import { drawLines, drawnOf } from "../sweep/lines.js";
 import { drawMap } from "../sweep/map.js";
 import { open } from "../sweep/open.js";
@@ -39,6 +42,7 @@ async function show(sweep) {
   const view = viewOf(sweep, dimensions);
   document.title = `${sweep.name || "Sweep"} – Interlace`;
   fill(byId("title"), `Sweep of ${sweep.name || "a graph"}`);
+  tell(byId("lead"), sweep, dimensions);
   summarise(sweep);
   byId("content").hidden = false;
   const enter = (cell) => {
@@ -46,8 +50,9 @@ async function show(sweep) {
     say(`Opening ${label ?? "a cell"} with ${said("workers", cell.workers)}.`);
     open(sweep, cell, label).catch(complain);
   };
-  listCells(sweep, dimensions, enter);
-  await drawMap(sweep, dimensions, view, enter);
+  const opening = saved === undefined ? enter : null; // it needs a service
+  listCells(sweep, dimensions, opening);
+  await drawMap(sweep, dimensions, view, opening);
   await drawLines(sweep, dimensions, view);
 }
 
@@ -93,6 +98,49 @@ function viewOf(sweep, dimensions) {
   return view;
 }
 
+/** The most that is saved, on how many clusters anything is, and how near to the bound the fastest are. */
+function tell(host, sweep, dimensions) {
+  const known = sweep.cells.filter((cell) => SHOWN.saved.of(cell) !== null);
+  const [most] = [...known].sort((a, b) => SHOWN.saved.of(b) - SHOWN.saved.of(a));
+  const better = known.filter((cell) => SHOWN.saved.of(cell) >= TIE);
+  const gaps = sweep.cells.map((cell) => SHOWN.gap.of(cell, "")).filter((gap) => gap !== null);
+  const where = dimensions
+    .filter(({ values }) => values.length > 1)
+    .map(({ field }) => said(field, most?.[field]))
+    .join(", ");
+  fill(
+    host,
+    el(
+      "div",
+      { class: "figures" },
+      most
+        ? figure(
+            "plan",
+            "saved at most",
+            better.length ? percent(SHOWN.saved.of(most)) : "nothing",
+            better.length ? `over ${named(most.gains[0])}${where ? `, with ${where}` : ""}` : null,
+          )
+        : null,
+      most
+        ? figure(
+            "today",
+            "something is saved on",
+            `${better.length} of ${count(known.length, "cluster")}`,
+            better.length < known.length ? "on the others what you run is as fast" : null,
+          )
+        : null,
+      gaps.length
+        ? figure(
+            "bound",
+            "the fastest is at most",
+            percent(Math.max(...gaps), 2),
+            "above the lower bound, which nothing passes",
+          )
+        : null,
+    ),
+  );
+}
+
 /**
  * @param {SweepOut} sweep
  */
@@ -100,11 +148,9 @@ function summarise(sweep) {
   const at = `/v1/sweeps/${sweep.id}`;
   const about = sweep.name || "sweep";
   const isCut = sweep.cells_asked !== null && sweep.cells_asked > sweep.cells.length;
-  const [first, ...others] = sweep.summary;
-  fill(byId("lead"), el("p", { class: "lead" }, first));
   fill(
     byId("summary"),
-    others.map((sentence) => el("p", {}, sentence)),
+    sweep.summary.map((sentence) => el("p", {}, sentence)),
     restsOn(sweep.evidence),
     [...new Set(sweep.warnings.map((warning) => warning.detail))].map((detail) =>
       el("p", { class: "note" }, detail),
@@ -117,7 +163,8 @@ function summarise(sweep) {
     ]),
     el(
       "p",
-      { class: "row" },
+      { class: "row", hidden: saved !== undefined },
+      pageButton("sweep", sweep.id, () => ({ [at]: sweep })),
       fileButton("CSV of all cells", () => `${at}/table.csv`, fileName(`${about} cells`, "csv")),
       sweep.axes.workers.length > 1
         ? fileButton(
@@ -140,7 +187,7 @@ function summarise(sweep) {
 /**
  * @param {SweepOut} sweep
  * @param {Dimension[]} dimensions
- * @param {(cell: SweepCell) => void} enter
+ * @param {((cell: SweepCell) => void) | null} enter
  */
 function listCells(sweep, dimensions, enter) {
   const columns = dimensions.map(({ field }) => ({
@@ -178,9 +225,7 @@ function listCells(sweep, dimensions, enter) {
       key: (cell) => dimensions.map(({ field }) => String(cell[field])).join(" "),
       filter: (cell) =>
         `${cell.best ?? ""} ${dimensions.map(({ field }) => said(field, cell[field])).join(" ")}`,
-      onselect: (cell) => {
-        if (cell) enter(cell);
-      },
+      onselect: enter ? (cell) => cell && enter(cell) : undefined,
     },
   );
 }

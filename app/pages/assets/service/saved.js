@@ -3,6 +3,9 @@
 /** The id of what the file shows; undefined on the pages of a service. */
 export const saved = document.body.dataset.saved;
 
+/** The address's state when the file was saved, "?name=value"; "" on the pages of a service. */
+export const sent = document.body.dataset.state ?? "";
+
 /** The element with what the service had at a path, whatever its query; null where there is none. */
 const elementOf = (path) =>
   document.querySelector(`script[data-path="${CSS.escape(path.replace(/\?.*/, ""))}"]`);

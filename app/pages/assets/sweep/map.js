@@ -247,12 +247,12 @@ export function heatMap(sweep, { x, y, fixed, show, of, over, width }) {
 }
 
 /**
- * Draw the map with the choices above it; enter(cell) when one is clicked.
+ * Draw the map with the choices above it; enter(cell) when one is clicked, where there is a service.
  *
  * @param {SweepOut} sweep
  * @param {Dimension[]} dimensions
  * @param {View} view
- * @param {(cell: SweepCell) => void} enter
+ * @param {((cell: SweepCell) => void) | null} enter
  */
 export async function drawMap(sweep, dimensions, view, enter) {
   const along = dimensions.filter(({ values }) => values.length > 1);
@@ -337,8 +337,9 @@ export async function drawMap(sweep, dimensions, view, enter) {
     const opened = SHOWN[view.show].isOfBest || view.of === "" ? "the best policy" : view.of;
     fill(
       byId("map-hint"),
-      `A click on a cell opens what ${opened} does there; `,
-      "from the keyboard, Enter on a row of the table below. ",
+      enter &&
+        `A click on a cell opens what ${opened} does there; ` +
+          "from the keyboard, Enter on a row of the table below. ",
       "Behind a knee more of it gains 1 % or less.",
     );
   };
@@ -346,6 +347,6 @@ export async function drawMap(sweep, dimensions, view, enter) {
   (await drawing).plot.on("plotly_click", ({ points }) => {
     const [row, column] = points.find((point) => Array.isArray(point.pointIndex))?.pointIndex ?? [];
     const cell = cellAt(sweep, { ...place().fixed, [x.field]: x.values[column], [y.field]: y.values[row] });
-    if (cell) enter(cell);
+    if (cell) enter?.(cell);
   });
 }
