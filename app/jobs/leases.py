@@ -277,6 +277,12 @@ def hand_back(
     return True
 
 
+def moment(store: Store) -> str:
+    """Return the time of day by the clock of heartbeats: the database's."""
+    with store.reading() as connection:
+        return connection.scalars(select(Moment())).one()
+
+
 def recover(store: Store, server: str, silent_s: float) -> int:
     """Hand back what other servers had at work and have been silent about for so long [s].
 

@@ -41,6 +41,7 @@ from app.jobs.waiting import WaitingCalls
 from app.limits import MAX_JOB_ATTEMPTS
 from app.operations.callers import Caller
 from app.operations.settings import Settings
+from app.storage.clock import distance_s
 from app.storage.database import Store
 from app.storage.quotas import add_solving
 
@@ -58,6 +59,10 @@ SILENT_S = 5.0
 
 #: When the database can be used again, jobs of other servers have so long to show themselves [s].
 _SHOWN_S = 2 * SILENT_S
+
+
+#: The clock has jumped when more, or less, by so much passed between two looks [s].
+_JUMP_S = SILENT_S / 2
 
 
 #: A server that is asked to end a job has answered after so long [s].
@@ -104,6 +109,7 @@ class Pool:
         self._cluster: DaskConnection | None = None
         self._remote: Remote | None = None
         self._due = dict.fromkeys(("look", "recover", "expire"), 0.0)
+        self._looked: tuple[float, str] | None = None  # when, by this clock and the database's
         self._thread = Thread(target=self._run, name="jobs", daemon=True)
 
     # for those who ask
@@ -161,8 +167,19 @@ class Pool:
         self._look_soon()
 
     def recover(self) -> int:
-        """Take up again what servers that died had at work, and see what older ones were asked."""
+        """Take up again what servers that died had at work, and see what older ones were asked.
+
+        When the database's clock has jumped, all others seem silent: they are given time.
+        """
         turns.adopt(self._store)
+        before, self._looked = self._looked, (time.monotonic(), leases.moment(self._store))
+        if before is not None:
+            passed_s = self._looked[0] - before[0]
+            jumped_s = distance_s(before[1], self._looked[1]) - passed_s
+            if abs(jumped_s) > _JUMP_S:
+                _LOG.warning("The clock of jobs jumped by %+.0f s", jumped_s)
+                self._due["recover"] = time.monotonic() + _SHOWN_S
+                return 0
         return leases.recover(self._store, self._server, SILENT_S)
 
     # the life of the server

@@ -69,7 +69,7 @@ def faults_of(
     """
     for item in error.errors(include_url=False):
         location = (*under, *item["loc"])
-        place, kind, value = _place(location), item["type"], item["input"]
+        place, kind, value = _there(_place(location), raw), item["type"], item["input"]
         rules = rules_at(schema, location)
         if place[-1:] == (_KEY,):  # a name, of a channel or of a kind of collective
             place, kind = place[:-1], "extra_forbidden" if kind in _NAMED_ALIKE else kind
@@ -135,6 +135,16 @@ def _place(location: Location) -> tuple[str | int, ...]:
     return tuple(location)
 
 
+def _there(place: Location, raw: Any) -> tuple[str | int, ...]:
+    """Drop the types that pydantic tried of several: steps to what is not in the body."""
+    found: list[str | int] = []
+    for step in place[:-1]:
+        if isinstance(step, int) or (isinstance(raw, dict) and step in raw):
+            raw = raw[step]
+            found.append(step)
+    return (*found, *place[-1:])
+
+
 def _at(raw: Any, place: Location) -> Any:
     """Return what stands at a place of the body."""
     for step in place:
@@ -190,6 +200,8 @@ def rules_at(schema: dict[str, Any], location: Location) -> dict[str, Any]:
     node = _resolved(schema, schema)
     keys: dict[str, Any] = {}
     for step in location:
+        if step == node.get("title") and step not in node.get("properties", {}):
+            continue  # of several types that one was tried, as pydantic says
         if "discriminator" in node:
             found = {"$ref": node["discriminator"]["mapping"].get(step, "")}
         elif isinstance(step, int):

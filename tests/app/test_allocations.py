@@ -34,6 +34,15 @@ def request(**fields: Any) -> dict[str, Any]:
     return {"topology": topology, "job": {"nodes": 8, **TWO}, **fields}
 
 
+@pytest.mark.parametrize("op", [{}, {"kind": "x"}])
+def test_an_op_of_no_known_kind_is_said(op: dict[str, Any]) -> None:
+    """A graph is one of several types of that field: pydantic names the type in the place."""
+    job = {"graph": {"name": "g", "ops": [op]}}
+    with pytest.raises(InterlaceError) as found:
+        interlace.allocate({"topology": {"nodes": []}, "job": job})
+    assert "Job: graph/ops/0/kind" in str(found.value)
+
+
 def test_what_is_found_is_never_worse_than_a_rule_and_never_below_the_bound() -> None:
     free = [f"gpu{i:02}" for i in (1, 2, 3, 17, 18, 19, 33, 34, 35, 36, 37, 49, 50)]
     answer = interlace.allocate(request(free=free))

@@ -4,9 +4,11 @@ import os
 import signal
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from sqlalchemy import select, update
@@ -192,8 +194,37 @@ def test_an_outage_has_kept_others_silent_too(
         assert pool._due["recover"] > 1_000 + SILENT_S
         pool._due["recover"] = 0.0
         pool._stopped.clear()
+        pool._looked = None  # this test's clock stands still, the database's does not
         pool._run()
         assert states_of(store) == ["queued"]
+
+
+@pytest.mark.parametrize("jump_s", [86_400, -86_400])
+def test_who_seems_silent_since_the_clock_jumped_has_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, jump_s: float
+) -> None:
+    """Both clocks are the test's: after a jump all have been silent for a day, or will be."""
+    settings = Settings(data_dir=tmp_path)
+    ran_s, day = 1_000.0, datetime(2026, 1, 1, tzinfo=UTC)
+
+    class Day(datetime):
+        @classmethod
+        def now(cls, tz: Any = None) -> Any:
+            return day
+
+    monkeypatch.setattr("app.storage.clock.datetime", Day)
+    monkeypatch.setattr("app.jobs.pool.time", SimpleNamespace(monotonic=lambda: ran_s))
+    with closing(Store(settings)) as store:
+        new = NewJob(PLAN, "", b"{}", [], "", None, "")
+        queue.add_all(store, [Submission(new, fresh=True)], Room(1, 2**40))
+        assert leases.claim(store, "another", ["small", "solves"])
+        pool = Pool(store, settings)
+        assert pool.recover() == 0
+        ran_s, day = ran_s + 1, day + timedelta(seconds=1 + jump_s)
+        assert pool.recover() == 0, "its heartbeat is of before the jump"
+        assert pool._due["recover"] > ran_s + SILENT_S
+        ran_s, day = ran_s + 10, day + timedelta(seconds=10)
+        assert pool.recover() == 1, "it had time to show itself"
 
 
 def states_of(store: Store) -> list[str]:
