@@ -30,6 +30,9 @@ class Efficiencies:
         Time in which the host launches a layer's forward pass [us].
     host_group_us, host_rank_us
         What a tensor-parallel group adds to it, and each further rank of the group [us].
+    host_unfused_us
+        What attention without its fused softmax adds to it [us]
+        (:func:`solver.shapes.layer_times.has_fused_softmax`).
     host_backward
         Time in which the host launches a layer's backward pass over that of its forward pass.
     batch_us
@@ -65,6 +68,7 @@ class Efficiencies:
     host_us: float = 800.0
     host_group_us: float = 300.0
     host_rank_us: float = 50.0
+    host_unfused_us: float = 200.0
     host_backward: float = 1.5
     batch_us: float = 2000.0
     launch_us: float = 30.0

@@ -15,6 +15,14 @@ ELEMENT = 2
 _SHARPNESS = 16.0
 
 
+#: Sequences that the fused softmax takes: above the first, up to the second.
+_FUSED = (16, 16384)
+
+#: Times that an unfused softmax moves attention's scores over a fused one: each of its kernels
+#: reads and writes them, most in 32 bit.
+_UNFUSED_SCORES = 3.5
+
+
 @dataclass(frozen=True, slots=True)
 class LayerPasses:
     """Times of a layer's passes [us], with what of them is exposed communication.
@@ -73,6 +81,8 @@ def layer_times(
     host = known.host_us
     if shape.tp > 1:
         host += known.host_group_us + known.host_rank_us * (shape.tp - 1)
+    if not has_fused_softmax(model, shape):
+        host += known.host_unfused_us
     twice = 2 if shape.recomputation == "full" else 1  # of what communicates in a forward pass
     gather = _second_gather_us(model, cluster, shape, known, tokens, multiply_us)
     on_forward = tensor + expert + context_in
@@ -88,6 +98,22 @@ def layer_times(
         (1 + twice) * expert,
         0.0,
     )
+
+
+def has_fused_softmax(model: Transformer, shape: JobShape) -> bool:
+    """Return whether one kernel scales, masks and normalises attention's scores.
+
+    Megatron-LM's kernel takes sequences of 17 to 16,384 tokens, and needs the sequence, and the
+    heads of a rank times the micro-batch, to be divisible by 4. Else five kernels do it, in 32 bit.
+
+    References
+    ----------
+    .. [1] NVIDIA, Megatron-LM, ``megatron/core/fusions/fused_softmax.py``, ``is_kernel_available``.
+    """
+    tokens = model.sequence // shape.cp
+    batches = model.heads // shape.tp * shape.micro_batch
+    is_taken = _FUSED[0] < tokens <= _FUSED[1] and tokens % 4 == 0 and batches % 4 == 0
+    return shape.flash_attention or is_taken
 
 
 def _longer(device: float, host: float) -> float:
@@ -121,6 +147,7 @@ def _traffic(model: Transformer, shape: JobShape, tokens: float) -> tuple[float,
     scores = 0.0
     if not shape.flash_attention:
         scores = 6 * tokens * model.sequence * model.heads / shape.tp
+        scores *= 1.0 if has_fused_softmax(model, shape) else _UNFUSED_SCORES
     return ELEMENT * (residual + split), ELEMENT * scores
 
 

@@ -7,14 +7,16 @@ import numpy as np
 import pytest
 
 from solver.errors import InvalidMeasurements
-from solver.shapes.efficiency import ASSUMED, SPREAD
-from solver.shapes.fit.physics import DEVIATION
-from solver.shapes.fit.residual import kernel, learned
+from solver.shapes.efficiency import ASSUMED, FIGURES, SPREAD
+from solver.shapes.fit.physics import DEVIATION, log_times, slopes
+from solver.shapes.fit.residual import _Likelihood, kernel, layer_shares, learned, noises
 from solver.shapes.fit.rows import FEATURES, MeasuredShape
 from solver.shapes.fit.shape_fit import fit_steps, widening
 from solver.shapes.hardware import ACCELERATORS, NetworkLevel, TrainingCluster
 from solver.shapes.job_shape import JobShape
-from solver.shapes.step import simulate_step
+from solver.shapes.layer_times import has_fused_softmax, layer_times
+from solver.shapes.stage_times import stage_times
+from solver.shapes.step import simulate_step, step_of
 from solver.shapes.transformer import Transformer
 from tests.benchmarks.shapes import DATA, SINGLE, steps_of
 
@@ -96,22 +98,71 @@ def test_a_process_predicts_as_the_joint_normal_does() -> None:
     x = random.integers(0, 3, (7, len(FEATURES))).astype(float)
     slopes = random.normal(size=(7, len(DEVIATION))) * 0.1
     values = random.normal(size=6) * 0.1
-    process = learned(x[:6], slopes[:6], values)
+    crosses = np.array([0.0, 1, 1, 0, 0, 1, 0])
+    process = learned(x[:6], slopes[:6], values, crosses[:6])
     every = kernel(x, x, slopes, slopes, process.hyper)
-    noise = np.exp(2 * process.hyper[-1])
-    inside = np.linalg.inv(every[:6, :6] + noise * np.eye(6))
-    mean, deviation = process.mean_and_deviation(x[6:], slopes[6:])
+    noise = np.exp(2 * process.hyper[-2])
+    own = np.diag(noises(process.hyper, crosses[:6]))
+    inside = np.linalg.inv(every[:6, :6] + own)
+    mean, deviation = process.mean_and_deviation(x[6:], slopes[6:], crosses[6:])
     assert mean[0] == pytest.approx(every[6, :6] @ inside @ values)
     variance = every[6, 6] - every[6, :6] @ inside @ every[:6, 6] + noise
     assert deviation[0] == pytest.approx(np.sqrt(variance))
     errors, spreads = process.left_out(values)
-    others = every[1:6, 1:6] + noise * np.eye(5)
+    others = every[1:6, 1:6] + own[1:, 1:]
     assert errors[0] == pytest.approx(
         values[0] - every[0, 1:6] @ np.linalg.solve(others, values[1:])
     )
     assert spreads[0] == pytest.approx(
         np.sqrt(every[0, 0] + noise - every[0, 1:6] @ np.linalg.solve(others, every[1:6, 0]))
     )
+
+
+def test_the_likelihoods_gradient_is_that_of_differences() -> None:
+    random = np.random.default_rng(5)
+    x = random.integers(0, 2, (9, len(FEATURES))).astype(float)
+    slopes = random.normal(size=(9, len(DEVIATION))) * 0.05
+    crosses = random.integers(0, 2, 9).astype(float)
+    likelihood = _Likelihood(x, slopes, random.normal(size=9) * 0.1, crosses)
+    hyper = random.normal(size=len(FEATURES) + 5) * 0.3 - 1.0
+    _, gradient = likelihood.at(hyper)
+    for k in range(len(hyper)):
+        step = np.zeros(len(hyper))
+        step[k] = 1e-5
+        difference = (likelihood.at(hyper + step)[0] - likelihood.at(hyper - step)[0]) / 2e-5
+        assert gradient[k] == pytest.approx(difference, rel=1e-4, abs=1e-6)
+
+
+def test_the_share_of_layers_is_what_slower_layers_add() -> None:
+    """Against a simulation whose layers alone take 1 % longer: all else costs nothing, and more."""
+    rows = steps(SHAPES, TRUE)
+    theta = np.log([getattr(TRUE, name) for name in FIGURES])
+    at = log_times(rows, theta)
+    shares = layer_shares(slopes(rows, theta, at))
+    for row, share in zip(rows, shares, strict=True):
+        times = stage_times(row.model, row.cluster, row.shape, TRUE)
+        layer = layer_times(row.model, row.cluster, row.shape, TRUE)
+        each = row.model.layers // row.shape.pp * 0.01
+        slower = tuple(
+            (one + each * layer.forward_us, two + each * layer.backward_us, three)
+            for one, two, three in times.passes
+        )
+        longer = step_of(row.shape, replace(times, passes=slower)).time_us
+        assert longer / row.time_us - 1 == pytest.approx(0.01 * share, abs=2e-4)
+
+
+@pytest.mark.parametrize(
+    ("micro_batch", "tp", "is_fused"), [(1, 8, False), (2, 8, True), (1, 4, True), (3, 8, False)]
+)
+def test_heads_times_micro_batch_decide_whether_softmax_is_fused(micro_batch, tp, is_fused) -> None:
+    shape = JobShape(tp=tp, micro_batch=micro_batch, flash_attention=False)
+    assert has_fused_softmax(MODEL, shape) is is_fused
+    assert has_fused_softmax(MODEL, replace(shape, flash_attention=True))
+    times = [
+        layer_times(MODEL, NODE, shape, replace(TRUE, host_unfused_us=us)).forward_us
+        for us in (1.0, 5000.0)
+    ]
+    assert (times[0] == times[1]) is is_fused
 
 
 @pytest.mark.parametrize(

@@ -43,6 +43,11 @@ def features(model: Transformer, shape: JobShape) -> tuple[float, ...]:
     return tuple(log2(getattr(model if name in of_model else shape, name)) for name in FEATURES)
 
 
+def crosses_nodes(row: MeasuredShape) -> bool:
+    """Return whether a step's GPUs are in more than one node: the innermost level."""
+    return row.cluster.crossed(row.shape.gpus) > 0
+
+
 def check_rows(rows: Sequence[MeasuredShape], least: int = 1) -> None:
     """Refuse rows that no step can have.
 
