@@ -1,6 +1,7 @@
 """Rankings of shapes as they are asked for: in Python, and by the command."""
 
 import json
+import re
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -68,6 +69,14 @@ def test_the_command_answers_as_python_does(run: Run) -> None:
     assert (done.returncode, done.stderr) == (0, "")
     found = interlace.shape(JOB | {"levels": [LEVELS[0], LEVELS[1] | {"gpus": 1_048_576}]})
     assert ShapeAnswer.model_validate_json(done.stdout).model_dump() == found.model_dump()
+
+
+def test_the_command_says_how_far_it_is(run: Run) -> None:
+    done = run("shape", *FLAGS, "--progress")
+    first, *_, last = done.stderr.splitlines()
+    assert re.fullmatch(r"interlace: bounds: [\d,]+, best [\d,.]+ ms", first)
+    line = r"interlace: simulation: [\d,]+ of [\d,]+, best [\d,.]+ ms, gap [\d.]+ %"
+    assert re.fullmatch(line, last)
 
 
 def test_a_page_of_the_command(run: Run) -> None:

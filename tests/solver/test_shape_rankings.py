@@ -108,13 +108,25 @@ def test_a_space_has_its_most_shapes(monkeypatch) -> None:
         rank_shapes(MODEL, CLUSTER, SPACE, ASSUMED)
 
 
-def test_better_shapes_are_told_as_they_are_found() -> None:
-    times: list[float] = []
-    ranking = rank_shapes(
-        MODEL, CLUSTER, SPACE, ASSUMED, found=lambda one, _: times.append(one.step.time_us)
-    )
-    assert times == sorted(times, reverse=True)
-    assert times[-1] == ranking.best[0].step.time_us
+def test_how_far_a_ranking_is_is_told_and_changes_nothing() -> None:
+    told: list[tuple] = []
+    ranking = rank_shapes(MODEL, CLUSTER, SPACE, ASSUMED, told=lambda *each: told.append(each))
+    assert ranking == rank_shapes(MODEL, CLUSTER, SPACE, ASSUMED)
+    phases = [each[0] for each in told]
+    assert phases == sorted(phases)  # bounds, then the simulation
+    assert set(phases) == {"bounds", "simulation"}
+    assert phases.count("simulation") == ranking.simulated
+    best = ranking.best[0].step.time_us
+    for phase, done, total, incumbent, lower in told:
+        assert incumbent >= best  # there is an answer from the first shape that fits on
+        if phase == "bounds":
+            assert (total, lower) == (None, None)
+        else:
+            assert 1 <= done <= total == ranking.shapes - ranking.too_large
+            assert lower <= best
+    simulated = [each[3] for each in told if each[0] == "simulation"]
+    assert simulated == sorted(simulated, reverse=True)
+    assert simulated[-1] == best
 
 
 def test_figures_of_a_shape_by_hand() -> None:
