@@ -987,6 +987,7 @@ FIELDS: dict[str, RequestField] = {
             "1f1b",
             "interleaved",
             "zero_bubble",
+            "zb_v",
         ),
         default="1f1b, interleaved",
     ),

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from solver.shapes.job_shape import SHARDINGS, JobShape
-from solver.shapes.pipeline.orders import GPIPE, INTERLEAVED, ONE_F_ONE_B
+from solver.shapes.pipeline.orders import GPIPE, INTERLEAVED, ONE_F_ONE_B, ZB_V
 from solver.shapes.transformer import Transformer
 
 MEGATRON: Final = "megatron"
@@ -152,7 +152,12 @@ _TITAN_MODELS: Final = {
     "deepseek-v3": ("deepseek_v3", "671B"),
 }
 
-_TITAN_SCHEDULES: Final = {GPIPE: "GPipe", ONE_F_ONE_B: "1F1B", INTERLEAVED: "Interleaved1F1B"}
+_TITAN_SCHEDULES: Final = {
+    GPIPE: "GPipe",
+    ONE_F_ONE_B: "1F1B",
+    INTERLEAVED: "Interleaved1F1B",
+    ZB_V: "ZBVZeroBubble",
+}
 
 #: Chunks of a rank that torchtitan makes by itself of a schedule with several.
 _TITAN_CHUNKS = 2

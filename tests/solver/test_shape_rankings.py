@@ -27,7 +27,7 @@ CLUSTER = TrainingCluster(
 )
 SPACE = ShapeSpace(
     64,
-    schedules=("gpipe", "1f1b", "interleaved", "zero_bubble"),
+    schedules=("gpipe", "1f1b", "interleaved", "zero_bubble", "zb_v"),
     shardings=("none", "optimizer", "parameters"),
     micro_batch=(1, 4),
 )
@@ -168,9 +168,9 @@ def test_every_shape_keeps_the_batch_and_uses_all_gpus() -> None:
 def test_the_peak_is_that_of_counting_along_the_order(
     schedule, ranks, chunks, rounds, kept
 ) -> None:
-    chunks = chunks if schedule == "interleaved" else 1
+    chunks = {"interleaved": chunks, "zb_v": 2}.get(schedule, 1)
     count = rounds * ranks
-    frees = WEIGHTS if schedule == "zero_bubble" else BACKWARD
+    frees = WEIGHTS if schedule in ("zero_bubble", "zb_v") else BACKWARD
     moments = most_held(schedule, ranks, chunks, count)
     for rank, steps in enumerate(ORDERS[schedule](ranks, chunks, count)):
         held = most = 0.0
@@ -179,6 +179,8 @@ def test_the_peak_is_that_of_counting_along_the_order(
             held += sign * kept[step.stage]
             most = max(most, held)
         own = kept[rank : ranks * chunks : ranks]
+        if schedule == "zb_v":
+            own = [kept[rank], kept[2 * ranks - 1 - rank]]
         found = [
             sum(n * one for n, one in zip(each.held, own, strict=True)) for each in moments[rank]
         ]
