@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from app.cli.failures import CommandFailure
 from app.cli.interrupts import INTERRUPTED, interruptible
-from app.cli.progress import Stage, following
+from app.cli.progress import Stage, following, stage_of
 from app.schemas.plans import PlanAnswer, PlanRequest
 from app.schemas.problem import CheckedRequest
 from app.services.plans import solve
@@ -58,10 +58,7 @@ class _Watch:
         lower_bound_us: float | None,
     ) -> None:
         """Show it."""
-        gap = None
-        if incumbent_us is not None and lower_bound_us:
-            gap = max(0.0, incumbent_us / lower_bound_us - 1)
-        self.show(Stage(phase, completed, total, incumbent_us, gap))
+        self.show(stage_of(phase, completed, total, incumbent_us, lower_bound_us))
 
     def draft(self, text_of: Callable[[], str]) -> None:
         """Keep it."""

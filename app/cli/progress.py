@@ -33,6 +33,20 @@ class Stage(NamedTuple):
     gap: float | None = None
 
 
+def stage_of(
+    phase: str,
+    completed: int | None,
+    total: int | None,
+    incumbent_us: float | None,
+    lower_bound_us: float | None,
+) -> Stage:
+    """Return how far work is that says what no answer beats [us]."""
+    gap = None
+    if incumbent_us is not None and lower_bound_us:
+        gap = max(0.0, incumbent_us / lower_bound_us - 1)
+    return Stage(phase, completed, total, incumbent_us, gap)
+
+
 @contextmanager
 def counting(what: str) -> Iterator[Callable[[int, int], None]]:
     """Show how many things are done, and how many there are."""

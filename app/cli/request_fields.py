@@ -930,6 +930,11 @@ FIELDS: dict[str, RequestField] = {
     ),
     "ShapeRequest.launch": RequestField(
         "A program whose arguments the shapes are to have",
+        choices=(
+            "megatron",
+            "torchtitan",
+            "deepspeed",
+        ),
     ),
     "ShapeRequest.levels": RequestField(
         "Networks from the innermost",
@@ -982,6 +987,7 @@ FIELDS: dict[str, RequestField] = {
             "1f1b",
             "interleaved",
             "zero_bubble",
+            "zb_v",
         ),
         default="1f1b, interleaved",
     ),

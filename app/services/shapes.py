@@ -32,6 +32,7 @@ from solver.shapes.hardware import (
 from solver.shapes.job_shape import JobShape, faults_of_shape
 from solver.shapes.launch import PROGRAMS
 from solver.shapes.published import PUBLISHED
+from solver.shapes.ranking.first_answers import RankingFollower
 from solver.shapes.ranking.rank import MEMORY_SHARE, RankedShape, ShapeRanking, rank_shapes
 from solver.shapes.ranking.space import ShapeSpace, faults_of_space
 from solver.shapes.step_trace import step_trace
@@ -80,8 +81,10 @@ def _checked(request: ShapeRequest) -> _CheckedSpace:
     return _CheckedSpace(model, gpu, levels, cluster, space, rows)
 
 
-def answer_of(request: ShapeRequest) -> ShapeAnswer:
+def answer_of(request: ShapeRequest, told: RankingFollower | None = None) -> ShapeAnswer:
     """Rank the shapes of a job, with figures fitted to its measured steps, if there are any.
+
+    ``told`` hears how far it is.
 
     Raises
     ------
@@ -92,7 +95,7 @@ def answer_of(request: ShapeRequest) -> ShapeAnswer:
     model, cluster = checked.model, checked.cluster
     fit = fit_steps(checked.rows) if checked.rows else None
     known = request.to_efficiencies() if fit is None else fit.known
-    ranking = _ranking(request, checked, known)
+    ranking = _ranking(request, checked, known, told)
     stated = frozenset(request.efficiencies)
     return ShapeAnswer.of(
         ranking,
@@ -109,7 +112,12 @@ def answer_of(request: ShapeRequest) -> ShapeAnswer:
     )
 
 
-def _ranking(request: ShapeRequest, checked: _CheckedSpace, known: Efficiencies) -> ShapeRanking:
+def _ranking(
+    request: ShapeRequest,
+    checked: _CheckedSpace,
+    known: Efficiencies,
+    told: RankingFollower | None = None,
+) -> ShapeRanking:
     try:
         return rank_shapes(
             checked.model,
@@ -118,6 +126,7 @@ def _ranking(request: ShapeRequest, checked: _CheckedSpace, known: Efficiencies)
             known,
             request.count,
             request.price_per_gpu_hour,
+            told=told,
         )
     except InterlaceError as error:
         raise InvalidRequest(error.faults) from error

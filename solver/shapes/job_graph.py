@@ -68,11 +68,11 @@ def _pass_ops(model: Transformer, shape: JobShape, times: StageTimes, order: Fla
     sends = {needed(step, stages) for step in order.passes if step.kind != WEIGHTS}
     ops: list[Op] = []
     for i, step in enumerate(order.passes):
-        rank = step.stage % shape.pp
+        rank = shape.ranks[step.stage]
         source = needed(step, stages)
         after: tuple[str, ...] = ()
         if source is not None:
-            is_here = source.stage % shape.pp == rank
+            is_here = shape.ranks[source.stage] == rank
             after = (_name(source) if is_here else f"send {_name(source)}",)
         long = times.passes[step.stage][step.kind]
         pieces = shape.overlapped_buckets if i in last else 1
@@ -101,7 +101,7 @@ def _end_ops(
     points: dict[int, list[tuple[int, float]]] = defaultdict(list)
     pieces = shape.overlapped_buckets
     for stage, i in sorted(enumerate(order.last_of_stages), key=lambda each: each[1]):
-        rank = stage % shape.pp
+        rank = shape.ranks[stage]
         whole = _name(order.passes[i])
         summed[rank].append(whole)
         if times.reductions[stage]:

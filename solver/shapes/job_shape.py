@@ -8,7 +8,14 @@ from typing import Final
 
 from solver.codes import FaultCode
 from solver.errors import Fault
-from solver.shapes.pipeline.orders import INTERLEAVED, ONE_F_ONE_B, ORDERS
+from solver.shapes.pipeline.orders import (
+    INTERLEAVED,
+    ONE_F_ONE_B,
+    ORDERS,
+    V_CHUNKS,
+    ZB_V,
+    ranks_of_stages,
+)
 from solver.shapes.transformer import Transformer
 
 #: What is computed again in the backward pass: nothing, attention's scores, or whole layers.
@@ -114,6 +121,15 @@ class JobShape:
         """
         return self.layers_of_stages or _even_layers(layers, self.pp * self.vpp)
 
+    @property
+    def ranks(self) -> tuple[int, ...]:
+        """Pipeline rank of each virtual stage."""
+        return ranks_of_stages(self.schedule, self.pp, self.vpp)
+
+    def stages_of(self, rank: int) -> tuple[int, ...]:
+        """Virtual stages of a pipeline rank, in the order of the model."""
+        return tuple(k for k, other in enumerate(self.ranks) if other == rank)
+
     def firsts(self, layers: int) -> tuple[int, ...]:
         """First layer of each virtual stage."""
         return _firsts(self.stage_layers(layers))
@@ -124,7 +140,8 @@ class JobShape:
         parts = [f"{name}{ways}" for name, ways in degrees if ways > 1]
         parts += [f"dp{self.dp}", f"mb{self.micro_batch}x{self.micro_batches}"]
         if self.pp > 1:
-            parts.append(f"{self.schedule}{f'x{self.vpp}' if self.vpp > 1 else ''}")
+            chunks = f"x{self.vpp}" if self.schedule == INTERLEAVED and self.vpp > 1 else ""
+            parts.append(f"{self.schedule}{chunks}")
         if self.sequence_parallel:
             parts.append("sp")
         if self.sharding != "none":
@@ -210,7 +227,10 @@ def _stages(shape: JobShape, model: Transformer) -> Iterator[Fault]:
     if given is not None and (len(given) != stages or sum(given) != model.layers or min(given) < 0):
         detail = f"Shape: layers_of_stages must be {stages} counts of sum {model.layers}."
         yield Fault("/layers_of_stages", FaultCode.OUT_OF_RANGE, detail)
-    if shape.vpp > 1 and shape.schedule != INTERLEAVED:
+    if shape.schedule == ZB_V and shape.vpp != V_CHUNKS:
+        detail = f"Shape: schedule {ZB_V} needs vpp {V_CHUNKS}, got {shape.vpp}."
+        yield Fault("/vpp", FaultCode.OUT_OF_RANGE, detail)
+    if shape.vpp > 1 and shape.schedule not in (INTERLEAVED, ZB_V):
         detail = f"Shape: vpp above 1 needs schedule {INTERLEAVED}, got {shape.schedule}."
         yield Fault("/vpp", FaultCode.OUT_OF_RANGE, detail)
     if shape.schedule == INTERLEAVED and shape.micro_batches % shape.pp:

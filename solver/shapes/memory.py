@@ -7,7 +7,14 @@ from typing import NamedTuple
 
 from solver.shapes.job_shape import JobShape
 from solver.shapes.layer_times import ELEMENT
-from solver.shapes.pipeline.orders import BACKWARD, FORWARD, GPIPE, ORDERS, WEIGHTS, ZERO_BUBBLE
+from solver.shapes.pipeline.orders import (
+    BACKWARD,
+    FORWARD,
+    GPIPE,
+    ORDERS,
+    WEIGHTS,
+    WEIGHTS_APART,
+)
 from solver.shapes.step_ends import stage_parameters
 from solver.shapes.transformer import Transformer
 
@@ -71,13 +78,14 @@ def rank_memories(model: Transformer, shape: JobShape) -> tuple[RankMemory, ...]
     memories = []
     moments = most_held(shape.schedule, shape.pp, shape.vpp, shape.micro_batches)
     for rank, of_rank in enumerate(moments):
-        own = kept[rank :: shape.pp]
+        stages = shape.stages_of(rank)
+        own = [kept[k] for k in stages]
         held = [sum(n * one for n, one in zip(each.held, own, strict=True)) for each in of_rank]
         peak = held.index(max(held))
         memories.append(
             RankMemory(
                 rank,
-                *_stays(shape, parameters[rank :: shape.pp]),
+                *_stays(shape, [parameters[k] for k in stages]),
                 held[peak],
                 _buffers(model, shape, rank),
                 of_rank[peak].at_pass,
@@ -106,7 +114,7 @@ def most_held(
     if schedule == GPIPE:
         return ((HeldMoment(micro_batches - 1, (micro_batches,)),),) * ranks
     micro_batches = min(micro_batches, 4 * ranks)
-    frees = WEIGHTS if schedule == ZERO_BUBBLE else BACKWARD
+    frees = WEIGHTS if schedule in WEIGHTS_APART else BACKWARD
     moments = []
     for steps in ORDERS[schedule](ranks, chunks, micro_batches):
         held = [0] * chunks
@@ -201,12 +209,12 @@ def _buffers(model: Transformer, shape: JobShape, rank: int) -> float:
     model = model.split(shape.tp)
     tokens = shape.micro_batch * model.sequence / shape.cp
     buffers = 0.0
-    if rank == shape.pp - 1:
+    if rank == shape.ranks[-1]:
         buffers += _LOGIT_BYTES * tokens * model.vocabulary / shape.tp
     if shape.sharding == "parameters":
         layer = (model.dense_weights + model.expert_weights / shape.ep) / shape.tp
         buffers += 2 * ELEMENT * layer + shape.gradient_bytes * layer
-        if rank in (0, shape.pp - 1):  # the embedding or the head, and its gradients
+        if rank in (0, shape.ranks[-1]):  # the embedding or the head, and its gradients
             end = model.embedding_parameters / shape.tp
             buffers += (ELEMENT + shape.gradient_bytes) * end
     if shape.recomputation == "full":

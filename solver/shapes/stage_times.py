@@ -8,7 +8,7 @@ from solver.shapes.efficiency import Efficiencies
 from solver.shapes.hardware import TrainingCluster
 from solver.shapes.job_shape import JobShape
 from solver.shapes.layer_times import ELEMENT, LayerPasses, group_us, layer_times
-from solver.shapes.pipeline.orders import ZERO_BUBBLE
+from solver.shapes.pipeline.orders import WEIGHTS_APART
 from solver.shapes.step_ends import step_ends
 from solver.shapes.transformer import Transformer
 
@@ -63,7 +63,7 @@ def stage_times(
     g + (n - 1) max(g, c) + c. Embedding and head are gathered once a micro-batch and stay for its
     backward pass: the embedding before the first layer, the head beside the last one.
     """
-    has_weights = shape.schedule == ZERO_BUBBLE
+    has_weights = shape.schedule in WEIGHTS_APART
     passes = []
     exposed = []
     found: dict[tuple[bool, int], tuple[float, float, float, tuple[float, ...]]] = {}
@@ -209,7 +209,7 @@ def _gather_ends(
     for k, part in enumerate(parts):
         passes[0][k] += part
         exposed[0][GROUPS.index("sharding")] += part
-        if model.tied and shape.pp == 1:
+        if model.tied and shape.ranks[0] == shape.ranks[-1]:
             continue
         left = max(0.0, part - max(0.0, hides[k] - busy[k]))
         passes[-1][k] += left

@@ -90,7 +90,7 @@ def _busy(shape: JobShape, times: StageTimes) -> list[float]:
     """Time in which each rank's passes run [us]."""
     busy = [0.0] * shape.pp
     for k, passes in enumerate(times.passes):
-        busy[k % shape.pp] += shape.micro_batches * sum(passes)
+        busy[shape.ranks[k]] += shape.micro_batches * sum(passes)
     return busy
 
 
@@ -101,7 +101,8 @@ def _ends_of_ranks(
     finished = [order.ends[i] for i in order.last_of_ranks]
     reduced = finished.copy()
     for stage, _, end in sums_of_gradients(shape, times, order):
-        reduced[stage % shape.pp] = max(reduced[stage % shape.pp], end)
+        rank = shape.ranks[stage]
+        reduced[rank] = max(reduced[rank], end)
     return finished, reduced
 
 
@@ -116,7 +117,7 @@ def sums_of_gradients(
     reduced = [0.0] * shape.pp
     pieces = shape.overlapped_buckets
     for stage, i in sorted(enumerate(order.last_of_stages), key=lambda each: each[1]):
-        rank = stage % shape.pp
+        rank = shape.ranks[stage]
         long = times.passes[stage][order.passes[i].kind]
         one = times.reductions[stage] / pieces
         for piece in range(1, pieces + 1):

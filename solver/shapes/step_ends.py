@@ -5,6 +5,7 @@ from solver.shapes.efficiency import Efficiencies
 from solver.shapes.hardware import TrainingCluster
 from solver.shapes.job_shape import JobShape
 from solver.shapes.layer_times import ELEMENT, group_us
+from solver.shapes.pipeline.orders import ZB_V
 from solver.shapes.transformer import Transformer
 
 #: Memory traffic of Adam [bytes per parameter]: weight, gradient and two moments in 32 bit are
@@ -22,7 +23,7 @@ def step_ends(
     sums: dict[tuple[float, float], tuple[float, float]] = {}  # of stages alike
     counts = shape.stage_layers(model.layers)
     for k, (dense, experts) in enumerate(stage_parameters(model, shape)):
-        rank, count = k % shape.pp, counts[k]
+        rank, count = shape.ranks[k], counts[k]
         if (dense, experts) not in sums:
             sums[dense, experts] = _reduction_us(model, cluster, shape, known, dense, experts)
         reduction, gather = sums[dense, experts]
@@ -34,7 +35,7 @@ def step_ends(
         traffic = updated * ADAM_BYTES / (cluster.accelerator.memory_gbps * 1e3)
         optimizers[rank] += known.optimizer * traffic + known.optimizer_layer_us * count
     tied = 0.0
-    if model.tied and shape.pp > 1:
+    if model.tied and shape.ranks[0] != shape.ranks[-1]:
         size = round(shape.gradient_bytes * model.embedding_parameters / shape.tp)
         stride = shape.tp * shape.cp * shape.dp * (shape.pp - 1)
         tied = known.reductions * group_us(cluster, 2, stride, ALL_REDUCE, size, known, 0.0)
@@ -49,14 +50,14 @@ def stage_parameters(model: Transformer, shape: JobShape) -> list[tuple[float, f
     model = model.split(shape.tp)
     counts = shape.stage_layers(model.layers)
     last = len(counts) - 1
+    is_shared = model.tied and shape.schedule == ZB_V  # first and last stage are on one rank
     found: dict[tuple[int, int, bool, bool], tuple[float, float]] = {}
     stages = []
     for k, (first, count) in enumerate(zip(shape.firsts(model.layers), counts, strict=True)):
         kind = count, model.dense_among(first, count), k == 0, k == last
         if kind not in found:
-            found[kind] = _parameters(
-                model, shape, first, count, is_first=k == 0, is_last=k == last
-            )
+            has_head = k == last and not (k and is_shared)
+            found[kind] = _parameters(model, shape, first, count, is_first=k == 0, is_last=has_head)
         stages.append(found[kind])
     return stages
 

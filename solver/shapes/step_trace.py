@@ -59,7 +59,7 @@ def _passes(
 ) -> Iterator[Event]:
     durations, messages = flat_times(shape, times)
     for i, step in enumerate(order.passes):
-        rank, end = step.stage % shape.pp, order.ends[i]
+        rank, end = shape.ranks[step.stage], order.ends[i]
         name = f"{_LETTERS[step.kind]}{step.stage}.{step.micro_batch}"
         start = end - durations[order.part[i]]
         yield span_event(name, COMPUTE, 1, threads[f"{rank}/compute"], start, end, {})
@@ -75,7 +75,7 @@ def _ends(
 ) -> Iterator[Event]:
     reduced = array("d", [order.ends[i] for i in order.last_of_ranks])
     for stage, start, end in sums_of_gradients(shape, times, order):
-        rank = stage % shape.pp
+        rank = shape.ranks[stage]
         reduced[rank] = max(reduced[rank], end)
         if end > start:
             thread = threads[f"{rank}/data"]

@@ -1,6 +1,7 @@
 """Rankings of shapes as they are asked for: in Python, and by the command."""
 
 import json
+import re
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -83,6 +84,14 @@ def test_flags_that_are_missing_or_wrong_are_named_with_what_is_known(run: Run) 
     alone = run("shape", *FLAGS[:8], "--global-batch", "64")
     assert alone.stderr.startswith("interlace: --node-gbps, --network-gbps: Level 'node', the last")
     assert [wrong.returncode, alone.returncode] == [2, 2]
+
+
+def test_the_command_says_how_far_it_is(run: Run) -> None:
+    done = run("shape", *FLAGS, "--progress")
+    first, *_, last = done.stderr.splitlines()
+    assert re.fullmatch(r"interlace: bounds: [\d,]+, best [\d,.]+ ms", first)
+    line = r"interlace: simulation: [\d,]+ of [\d,]+, best [\d,.]+ ms, gap [\d.]+ %"
+    assert re.fullmatch(line, last)
 
 
 def test_a_page_of_the_command(run: Run) -> None:

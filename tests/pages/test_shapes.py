@@ -5,6 +5,7 @@ import re
 from playwright.sync_api import Page, expect
 
 from app.routers.shapes import EXAMPLE
+from docs.generate.screenshots import linked
 from tests.app.service import Service
 from tests.pages.accessible import everywhere
 
@@ -21,6 +22,8 @@ def test_the_best_shape_and_another_one(page: Page, service: Service) -> None:
     expect(figures.first).to_have_text(told["best"][0]["name"])
     expect(page.locator("#answer .summary")).to_contain_text(f"{told['shapes']} shapes looked at")
     expect(page.locator("#front .plot .main-svg").first).to_be_visible()
+    head = page.locator("#timeline .track-head")
+    expect(head).to_contain_text(told["best"][0]["name"])
     assert everywhere(page) == []
     second = told["best"][1]["name"]
     row = page.locator("#ranked tbody tr").nth(1)
@@ -28,11 +31,23 @@ def test_the_best_shape_and_another_one(page: Page, service: Service) -> None:
     page.keyboard.press("Enter")
     expect(page.locator("#chosen h2")).to_have_text(second)
     expect(page.locator("#chosen pre")).to_contain_text("--global-batch-size 64")
+    expect(head).to_contain_text(second)
     link = page.url
     assert "shape=" in link
     page.goto("about:blank")
     page.goto(link)
     expect(page.locator("#chosen h2")).to_have_text(second)
+
+
+def test_a_pipeline_is_drawn_by_rank_and_one_of_too_many_passes_says_so(page: Page) -> None:
+    base = {**EXAMPLE, "tp": [1], "pp": [4], "schedules": ["1f1b"], "count": 1}
+    page.goto(linked("/shapes", base))
+    tracks = page.locator("#timeline .track-name")
+    expect(tracks.first).to_contain_text("0/compute")
+    expect(tracks.filter(has_text="0-1")).to_have_count(1)
+    page.goto("about:blank")
+    page.goto(linked("/shapes", {**base, "global_batch": 65536, "micro_batch": [1]}))
+    expect(page.locator("#timeline .note")).to_contain_text("passes are drawn")
 
 
 def test_faults_stand_where_they_are(page: Page) -> None:

@@ -9,8 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from solver.shapes.job_shape import JobShape
 from solver.shapes.pipeline.orders import BACKWARD, FORWARD, ORDERS, WEIGHTS
 from solver.shapes.pipeline.replay import FlatOrder
+from solver.shapes.ranking import bound
+from solver.shapes.stage_times import StageTimes
 
 
 def replayed(schedule, ranks, chunks, micro_batches, passes, messages) -> float:
@@ -18,6 +21,13 @@ def replayed(schedule, ranks, chunks, micro_batches, passes, messages) -> float:
     order = FlatOrder(ORDERS[schedule](ranks, chunks, micro_batches), ranks * chunks)
     durations = array("d", [us for each in passes for us in each])
     return order.run(durations, array("d", messages))
+
+
+def placed(schedule, ranks, stage) -> int:
+    """Rank of a virtual stage, as the papers have it."""
+    if schedule == "zb_v" and stage >= ranks:
+        return 2 * ranks - 1 - stage
+    return stage % ranks
 
 
 def longest_path(  # noqa: C901 - the rules, one after another
@@ -41,11 +51,11 @@ def longest_path(  # noqa: C901 - the rules, one after another
                 other = (BACKWARD, stage - 1, j)
             else:
                 other = None
-            if kind == BACKWARD and schedule == "zero_bubble":
+            if kind == BACKWARD and schedule in ("zero_bubble", "zb_v"):
                 graph.add_edge((BACKWARD, stage, j), (WEIGHTS, stage, j))
             if other is None:
                 continue
-            here, there = stage % ranks, other[1] % ranks
+            here, there = (placed(schedule, ranks, k) for k in (stage, other[1]))
             if here == there:
                 graph.add_edge((kind, stage, j), other)
                 continue
@@ -66,20 +76,23 @@ def longest_path(  # noqa: C901 - the rules, one after another
 @pytest.mark.parametrize("schedule", sorted(ORDERS))
 @pytest.mark.parametrize(("ranks", "chunks", "count"), [(1, 1, 3), (2, 1, 2), (4, 1, 8), (3, 2, 6)])
 def test_every_pass_is_run_once_on_its_rank(schedule, ranks, chunks, count) -> None:
-    chunks = chunks if schedule == "interleaved" else 1
+    chunks = {"interleaved": chunks, "zb_v": 2}.get(schedule, 1)
     orders = ORDERS[schedule](ranks, chunks, count)
-    kinds = (FORWARD, BACKWARD, WEIGHTS) if schedule == "zero_bubble" else (FORWARD, BACKWARD)
+    kinds = (
+        (FORWARD, BACKWARD, WEIGHTS) if schedule in ("zero_bubble", "zb_v") else (FORWARD, BACKWARD)
+    )
     expected = set(product(kinds, range(ranks * chunks), range(count)))
     assert len(orders) == ranks
     assert sorted(step for steps in orders for step in steps) == sorted(expected)
-    assert all(step.stage % ranks == rank for rank, steps in enumerate(orders) for step in steps)
+    for rank, steps in enumerate(orders):
+        assert all(placed(schedule, ranks, step.stage) == rank for step in steps)
 
 
 @st.composite
 def pipelines(draw):
     schedule = draw(st.sampled_from(sorted(ORDERS)))
     ranks = draw(st.integers(2, 4))
-    chunks = draw(st.integers(1, 3)) if schedule == "interleaved" else 1
+    chunks = {"interleaved": draw(st.integers(1, 3)), "zb_v": 2}.get(schedule, 1)
     count = draw(st.integers(1, 4)) * (ranks if schedule == "interleaved" else 1)
     times = st.integers(0, 9).map(float)
     passes = draw(
@@ -180,3 +193,57 @@ def test_no_order_of_two_unequal_stages_is_faster_than_the_exhaustive_best(passe
     }
     assert all(time >= best for time in times.values())
     assert times["1f1b"] == best  # with one stage ahead there is nothing better to do
+
+
+@pytest.mark.parametrize("ranks", [1, 2, 3, 4, 8])
+@pytest.mark.parametrize("more", [0, 1, 5, 16])
+def test_stages_forth_and_back_leave_no_bubble_but_the_first_wait(ranks, more) -> None:
+    count = ranks + more
+    passes = [(1.0, 1.0, 1.0)] * (2 * ranks)
+    time = replayed("zb_v", ranks, 2, count, passes, [0.0] * ranks**2)
+    over = time - (6 * count + ranks - 1)
+    assert 0 <= over <= (ranks / 2 if ranks > 4 else 0)
+    orders = ORDERS["zb_v"](ranks, 2, count)
+    assert max(most_held(steps, WEIGHTS) for steps in orders) <= 2 * ranks
+
+
+def least_time_of_v(passes) -> float:
+    """Try every order of one micro-batch through two ranks that have stages 0, 3 and 1, 2."""
+    steps = [(kind, k) for kind in range(3) for k in range(4)]
+    reads = {(0, k): [(0, k - 1)] if k else [] for k in range(4)}
+    reads |= {(1, k): [(0, k)] + ([(1, k + 1)] if k < 3 else []) for k in range(4)}
+    reads |= {(2, k): [(1, k)] for k in range(4)}
+
+    @cache
+    def rest(ends, free):
+        known = dict(ends)
+        if len(known) == len(steps):
+            return max(free)
+        best = float("inf")
+        for step in steps:
+            if step in known or any(other not in known for other in reads[step]):
+                continue
+            rank = 0 if step[1] in (0, 3) else 1
+            begin = max([free[rank], *(known[other] for other in reads[step])])
+            end = begin + passes[step[1]][step[0]]
+            now = (end, free[1]) if rank == 0 else (free[0], end)
+            best = min(best, rest(tuple(sorted([*ends, (step, end)])), now))
+        return best
+
+    return rest((), (0.0, 0.0))
+
+
+@pytest.mark.parametrize(
+    "passes",
+    [
+        [(1.0, 1.0, 1.0)] * 4,
+        [(2.0, 3.0, 1.0), (4.0, 1.0, 2.0), (1.0, 5.0, 3.0), (3.0, 2.0, 4.0)],
+        [(5.0, 1.0, 7.0), (1.0, 1.0, 1.0), (2.0, 2.0, 9.0), (1.0, 6.0, 2.0)],
+    ],
+)
+def test_no_order_forth_and_back_is_faster_than_the_exhaustive_best(passes) -> None:
+    best = least_time_of_v(passes)
+    assert replayed("zb_v", 2, 2, 1, passes, [0.0] * 4) >= best
+    shape = JobShape(pp=2, vpp=2, schedule="zb_v")
+    times = StageTimes(tuple(passes), (0.0, 0.0), (0.0,) * 4, (0.0,) * 2, (0.0,) * 2, 0.0, 0.0, ())
+    assert bound.least_time(shape, times) <= best

@@ -27,7 +27,7 @@ CLUSTER = TrainingCluster(
 )
 SPACE = ShapeSpace(
     64,
-    schedules=("gpipe", "1f1b", "interleaved", "zero_bubble"),
+    schedules=("gpipe", "1f1b", "interleaved", "zero_bubble", "zb_v"),
     shardings=("none", "optimizer", "parameters"),
     micro_batch=(1, 4),
 )
@@ -108,13 +108,25 @@ def test_a_space_has_its_most_shapes(monkeypatch) -> None:
         rank_shapes(MODEL, CLUSTER, SPACE, ASSUMED)
 
 
-def test_better_shapes_are_told_as_they_are_found() -> None:
-    times: list[float] = []
-    ranking = rank_shapes(
-        MODEL, CLUSTER, SPACE, ASSUMED, found=lambda one, _: times.append(one.step.time_us)
-    )
-    assert times == sorted(times, reverse=True)
-    assert times[-1] == ranking.best[0].step.time_us
+def test_how_far_a_ranking_is_is_told_and_changes_nothing() -> None:
+    told: list[tuple] = []
+    ranking = rank_shapes(MODEL, CLUSTER, SPACE, ASSUMED, told=lambda *each: told.append(each))
+    assert ranking == rank_shapes(MODEL, CLUSTER, SPACE, ASSUMED)
+    phases = [each[0] for each in told]
+    assert phases == sorted(phases)  # bounds, then the simulation
+    assert set(phases) == {"bounds", "simulation"}
+    assert phases.count("simulation") == ranking.simulated
+    best = ranking.best[0].step.time_us
+    for phase, done, total, incumbent, lower in told:
+        assert incumbent >= best  # there is an answer from the first shape that fits on
+        if phase == "bounds":
+            assert (total, lower) == (None, None)
+        else:
+            assert 1 <= done <= total == ranking.shapes - ranking.too_large
+            assert lower <= best
+    simulated = [each[3] for each in told if each[0] == "simulation"]
+    assert simulated == sorted(simulated, reverse=True)
+    assert simulated[-1] == best
 
 
 def test_figures_of_a_shape_by_hand() -> None:
@@ -156,9 +168,9 @@ def test_every_shape_keeps_the_batch_and_uses_all_gpus() -> None:
 def test_the_peak_is_that_of_counting_along_the_order(
     schedule, ranks, chunks, rounds, kept
 ) -> None:
-    chunks = chunks if schedule == "interleaved" else 1
+    chunks = {"interleaved": chunks, "zb_v": 2}.get(schedule, 1)
     count = rounds * ranks
-    frees = WEIGHTS if schedule == "zero_bubble" else BACKWARD
+    frees = WEIGHTS if schedule in ("zero_bubble", "zb_v") else BACKWARD
     moments = most_held(schedule, ranks, chunks, count)
     for rank, steps in enumerate(ORDERS[schedule](ranks, chunks, count)):
         held = most = 0.0
@@ -167,6 +179,8 @@ def test_the_peak_is_that_of_counting_along_the_order(
             held += sign * kept[step.stage]
             most = max(most, held)
         own = kept[rank : ranks * chunks : ranks]
+        if schedule == "zb_v":
+            own = [kept[rank], kept[2 * ranks - 1 - rank]]
         found = [
             sum(n * one for n, one in zip(each.held, own, strict=True)) for each in moments[rank]
         ]

@@ -9,7 +9,7 @@ import typer
 
 from app.cli.failures import explaining, flag_of
 from app.cli.field_options import option
-from app.cli.options import AsJson, ServerUrl, Set, contents, present, server_at
+from app.cli.options import AsJson, Progress, ServerUrl, Set, contents, present, server_at
 
 #: What has a flag, and no other source where there is no file.
 _NEEDED = ("model", "gpu", "gpus", "levels", "global_batch")
@@ -59,6 +59,7 @@ def shape(
     ] = None,
     set_: Set = None,
     server: ServerUrl = None,
+    progress: Progress = False,
     json_: AsJson = False,
 ) -> None:
     """Rank the shapes of a job: time, memory, proof.
@@ -76,6 +77,7 @@ def shape(
     """  # noqa: E501 - a line of the help
     from app.cli import flags
     from app.cli.assignments import assignments
+    from app.cli.progress import following, stage_of
     from app.cli.rendering.shapes import render
     from app.cli.shape_requests import levels_of, rows_of
     from app.reading.parsing import read_json
@@ -108,7 +110,11 @@ def shape(
         body = read_json(raw[0]) if raw else {}
         body = assigned.on({**body, **fields}) if isinstance(body, dict) else body
         request = checked_plain(body, ShapeRequest)
-        answer = at.shape(request) if at else answer_of(request)
+        if at:
+            answer = at.shape(request)
+        else:
+            with following(in_lines=progress) as show:
+                answer = answer_of(request, lambda *how_far: show(stage_of(*how_far)))
         if timeline is not None:
             best = {"shape": asdict(answer.best[0].shape)} if answer.best else {}
             drawn = checked_plain({**body, **best}, ShapeTimelineRequest)  # ranked once

@@ -76,6 +76,9 @@ def _launch(row: ShapeRow) -> Iterator[str]:
     *others, last = row.launch.arguments
     yield from (f"  {argument} \\" for argument in others)
     yield f"  {last}"
+    if row.launch.config is not None:
+        yield "The file that they name:"
+        yield from (f"  {line}" for line in row.launch.config.splitlines())
     if row.launch.unsaid:
         yield f"They do not say: {'; '.join(row.launch.unsaid)}."
 

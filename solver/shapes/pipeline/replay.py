@@ -54,11 +54,12 @@ class FlatOrder:
         for steps in order:
             for one, two in pairwise(steps):
                 self.before[at[two]] = at[one]
+        rank_of = {step.stage: rank for rank, steps in enumerate(order) for step in steps}
         for step, i in at.items():
             source = needed(step, stages)
             if source is None:
                 continue
-            here, there = step.stage % self.ranks, source.stage % self.ranks
+            here, there = rank_of[step.stage], rank_of[source.stage]
             if here != there:  # on the same rank, the order of its passes says it
                 self.source[i] = at[source]
                 self.channel[at[source]] = there * self.ranks + here

@@ -1,7 +1,7 @@
 """A lower bound on a shape's step, without running its passes."""
 
 from solver.shapes.job_shape import JobShape
-from solver.shapes.pipeline.orders import ZERO_BUBBLE
+from solver.shapes.pipeline.orders import WEIGHTS_APART
 from solver.shapes.stage_times import StageTimes
 
 #: Sums in another order differ by roundings; a bound is lower by more than these.
@@ -28,13 +28,13 @@ def least_time(shape: JobShape, times: StageTimes) -> float:
     least = 0.0
     has_messages = shape.pp > 1
     for rank in range(shape.pp):
-        stages = range(rank, len(times.passes), shape.pp)
+        stages = shape.stages_of(rank)
         busy = shape.micro_batches * sum(sum(times.passes[k]) for k in stages)
         own = min(times.reductions[k] for k in stages) / shape.overlapped_buckets
         if rank in (0, shape.pp - 1):
             own += times.tied_us
         own += times.optimizers[rank] + times.gathers[rank]
-        back = 0.0 if shape.schedule == ZERO_BUBBLE else behind
+        back = 0.0 if shape.schedule in WEIGHTS_APART else behind
         least = max(least, ahead + busy + max(back, own))
         if has_messages:
             ahead += times.passes[rank][0] + times.messages[rank]

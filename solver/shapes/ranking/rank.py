@@ -1,13 +1,14 @@
 """Rank all shapes of a space: best first, each with its figures, and the proof."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Final
 
 from solver.shapes.efficiency import Efficiencies
 from solver.shapes.hardware import TrainingCluster
 from solver.shapes.job_shape import JobShape
 from solver.shapes.memory import RankMemory, peak_memory
 from solver.shapes.ranking.bound import least_time
+from solver.shapes.ranking.first_answers import FirstAnswers, RankingFollower, passes_of
 from solver.shapes.ranking.space import ShapeSpace, shapes_of
 from solver.shapes.stage_times import stage_times
 from solver.shapes.step import StepTime, step_of
@@ -21,6 +22,9 @@ MOST_PASSES = 1_000_000
 
 #: All shapes of a ranking together have no more simulated passes; then bounds count.
 MOST_PASSES_IN_ALL = 10_000_000
+
+#: The phase after the bounds, as it is told.
+SIMULATION: Final = "simulation"
 
 _HOUR_US = 3.6e9
 
@@ -114,7 +118,7 @@ def rank_shapes(
     count: int = 10,
     price_per_gpu_hour: float | None = None,
     most_simulated: int | None = None,
-    found: Callable[[RankedShape, int], None] | None = None,
+    told: RankingFollower | None = None,
 ) -> ShapeRanking:
     """Rank the shapes of a space by the simulated time of a step.
 
@@ -132,8 +136,9 @@ def rank_shapes(
         What a GPU costs for an hour, in any currency.
     most_simulated
         Simulate so many at most; then a gap may be left, which the answer says.
-    found
-        Called with each better shape and how many were simulated.
+    told
+        Told how far the ranking is. Then a few shapes are simulated before the bounds of all are
+        known, for a first answer; the ranking is the same.
 
     Notes
     -----
@@ -143,6 +148,7 @@ def rank_shapes(
     total = too_large = 0
     least_memory: float | None = None
     waiting: list[tuple[float, int, JobShape, RankMemory]] = []
+    first = FirstAnswers(model, cluster, known, told)
     for shape in shapes_of(model, cluster, space):
         total += 1
         memory = peak_memory(model, shape)
@@ -153,13 +159,14 @@ def rank_shapes(
             continue
         bound = least_time(shape, stage_times(model, cluster, shape, known))
         waiting.append((bound, total, shape, memory))
+        first.look(bound, total, shape)
     waiting.sort(key=lambda each: each[:2])
     best: list[tuple[float, int, RankedShape]] = []
     front: list[tuple[float, int, RankedShape]] = []
     simulated = run = cut = 0
     least_bound: float | None = None
-    for bound, place, shape, memory in waiting:
-        passes = 3 * shape.pp * shape.vpp * shape.micro_batches
+    for done, (bound, place, shape, memory) in enumerate(waiting):
+        passes = passes_of(shape)
         is_over = most_simulated is not None and simulated >= most_simulated
         is_over = is_over or passes > min(MOST_PASSES, MOST_PASSES_IN_ALL - run)
         is_beaten = _is_beaten(bound, memory, best, front, count)
@@ -167,15 +174,16 @@ def rank_shapes(
             cut += not is_beaten
             least_bound = bound if least_bound is None else least_bound
             continue
-        step = step_of(shape, stage_times(model, cluster, shape, known))
+        step = first.steps.get(place) or step_of(shape, stage_times(model, cluster, shape, known))
         simulated, run = simulated + 1, run + passes
         ranked = _ranked(model, cluster, shape, step, memory, bound, price_per_gpu_hour)
         entry = (step.time_us, place, ranked)
-        is_better = not best or entry[:2] < best[0][:2]
         best = sorted([*best, entry], key=lambda each: each[:2])[:count]
         front = _with(front, entry)
-        if is_better and found is not None:
-            found(ranked, simulated)
+        if told is not None:
+            fastest = best[0][0]
+            lower = min(fastest, bound if least_bound is None else least_bound)
+            told(SIMULATION, done + 1, len(waiting), fastest, lower)
     known_times = [each[0] for each in best[:1]] + ([] if least_bound is None else [least_bound])
     least = min(known_times, default=None)
     return ShapeRanking(

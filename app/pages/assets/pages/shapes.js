@@ -9,6 +9,7 @@ import { table } from "../elements/table.js";
 import { term } from "../elements/term.js";
 import { complain } from "../service/api.js";
 import { showChosen } from "../shapes/chosen.js";
+import { drawChosen } from "../shapes/chosen-timeline.js";
 import { drawFront } from "../shapes/front.js";
 import { exposedOf, namedIn, timeOf } from "../shapes/rows.js";
 
@@ -153,8 +154,9 @@ function restOn(host, answer) {
 
 /**
  * @param {ShapeAnswer} answer
+ * @param {any} request
  */
-async function show(answer) {
+async function show(answer, request) {
   const all = namedIn(answer);
   let { shape: chosen } = read({ shape: "" });
   if (!all.some((row) => row.name === chosen)) chosen = answer.best[0].name;
@@ -173,11 +175,9 @@ async function show(answer) {
   const choose = (name) => {
     chosen = name;
     write({ shape: name === answer.best[0].name ? "" : name });
-    showChosen(
-      byId("chosen"),
-      all.find((row) => row.name === name),
-      place(name),
-    );
+    const row = all.find((each) => each.name === name);
+    showChosen(byId("chosen"), row, place(name));
+    drawChosen(byId("timeline"), request, row).catch(complain);
     ranked.select(name);
     drawn?.redraw().catch(complain);
   };

@@ -38,6 +38,9 @@ function launchOf({ launch }) {
     {},
     el("div", { class: "row" }, el("h3", {}, `Arguments of ${launch.program}`), copy),
     el("pre", { class: "scroll", tabindex: 0, "aria-label": "Launch arguments" }, text),
+    launch.config
+      ? el("pre", { class: "scroll", tabindex: 0, "aria-label": "The file that they name" }, launch.config)
+      : null,
     launch.unsaid.map((each) => el("p", { class: "note" }, each)),
   );
 }
