@@ -26,12 +26,13 @@ class CarriedPiece(NamedTuple):
     speed: float
 
 
-class _Use(NamedTuple):
+class _LinkUse:
     """What crosses a link: share of its capacity, the fastest of each class, rates of jobs."""
 
-    share: float
-    fastest: dict[int, float]
-    jobs: dict[int, float]
+    __slots__ = ("fastest", "jobs", "share")
+
+    def __init__(self, share: float, fastest: dict[int, float], jobs: dict[int, float]) -> None:
+        self.share, self.fastest, self.jobs = share, fastest, jobs
 
 
 def links_that_fill(profiles: Sequence[JobProfile], mix: Mix) -> set[int]:
@@ -48,7 +49,8 @@ def links_that_fill(profiles: Sequence[JobProfile], mix: Mix) -> set[int]:
         fastest: dict[tuple[int, str], float] = {}
         for transfer in profile.transfers:
             path = [number[name] for name in transfer.links]
-            rate = min([transfer.rate, *(capacity[link] for link in path)])
+            rate = min((capacity[link] for link in path), default=transfer.rate)
+            rate = min(rate, transfer.rate)
             for link in path:
                 key = link, transfer.channel
                 fastest[key] = max(rate, fastest.get(key, 0.0))
@@ -86,12 +88,12 @@ class SharedLinks(FairFlows):
         "_full_paths",
         "_is_blamed",
         "_job_of",
+        "_lost",
         "_most",
         "_of_job",
         "_since",
         "_traced",
         "_wanted",
-        "lost",
     )
 
     def __init__(
@@ -115,8 +117,16 @@ class SharedLinks(FairFlows):
         self._of_job: dict[int, int] = {}  # transfers under way of each job
         self._since: dict[int, float] = {}
         self._traced: list[CarriedPiece] | None = [] if is_traced else None
-        #: Time that a job lost to another one on a link [us]: by job, other, link.
-        self.lost: dict[tuple[int, int, int], float] = {}
+        self._lost: dict[tuple[int, int], dict[int, float]] = {}  # by job and link, then by other
+
+    @property
+    def lost(self) -> dict[tuple[int, int, int], float]:
+        """Time that a job lost to another one on a link [us]: by job, other, link."""
+        return {
+            (job, other, link): us
+            for (job, link), others in self._lost.items()
+            for other, us in others.items()
+        }
 
     @property
     def carried(self) -> list[CarriedPiece]:
@@ -130,14 +140,14 @@ class SharedLinks(FairFlows):
         job = self._job_of[channel]
         self._of_job[job] = self._of_job.get(job, 0) + 1
         self._want(channel, rate * self._by_itself(channel, rate))
-        super().begin(channel, rest, rate, most, span)
+        FairFlows.begin(self, channel, rest, rate, most, span)
 
     def _share(self, channels: Iterable[int], now: float) -> None:
         """Book what was until now before the speeds change."""
         if self._is_blamed or self._traced is not None:
             channels = list(channels)
             self._book(channels, now)
-        super()._share(channels, now)
+        FairFlows._share(self, channels, now)  # noqa: SLF001 - super() is slower once compiled
 
     def pop(self) -> int:
         """End what ends next, with what it had in the books."""
@@ -145,7 +155,7 @@ class SharedLinks(FairFlows):
         if self._is_blamed or self._traced is not None:
             self._book(self._connected(self._heap[0][1]), self.next_end)
         rate = self._flows[self._heap[0][1]].rate
-        channel = super().pop()
+        channel = FairFlows.pop(self)
         self._since.pop(channel, None)
         self._want(channel, -rate * self._alone[channel])
         self._of_job[self._job_of[channel]] -= 1
@@ -163,36 +173,44 @@ class SharedLinks(FairFlows):
     def left(self, channel: int, now: float) -> float:
         """Return what a transfer still takes alone [us]."""
         flow = self._flows[channel]
-        return max(0.0, flow.left - (now - flow.since) * (flow.speed or 0.0))
+        return max(0.0, flow.left - (now - flow.since) * flow.speed)
 
     def _book(self, channels: Iterable[int], now: float) -> None:
-        flows, since, job_of, lost = self._flows, self._since, self._job_of, self.lost
-        on: dict[int, _Use] = {}
+        flows, since, is_blamed = self._flows, self._since, self._is_blamed
+        on: dict[int, _LinkUse] = {}
         for channel in channels:
             began = since.get(channel, now)
             if now <= began:
                 continue
             flow = flows[channel]
-            speed, job = flow.speed or 0.0, job_of[channel]
+            speed = flow.speed
             if self._traced is not None and speed > 0:
-                rate, share = flow.rate * speed, speed / self._alone[channel]
+                job, rate = self._job_of[channel], flow.rate * speed
+                share = speed / self._alone[channel]
                 self._traced += [
                     CarriedPiece(link, job, began, now, rate, share)
                     for link in self._full_paths[channel]
                 ]
-            best = 1.0 if speed >= 1.0 or not self._is_blamed else self._best(channel)
-            if self._is_blamed and speed < best * (1 - _SAME):
-                link = self._bottleneck(channel, on)
-                jobs = on[link].jobs
-                total = sum(jobs.values()) - jobs[job]
-                part = (1 - speed / best) * (now - began)
-                for other, rate in jobs.items() if total > 0 else ():
-                    if other != job:
-                        key = job, other, link
-                        lost[key] = lost.get(key, 0.0) + part * rate / total
+            if is_blamed and speed < 1.0:
+                best = self._best(channel)
+                if speed < best * (1 - _SAME):
+                    self._blame(channel, (1 - speed / best) * (now - began), on)
         # only then, as each looks at others' speeds
         for channel in channels:
             since[channel] = now
+
+    def _blame(self, channel: int, time: float, on: dict[int, _LinkUse]) -> None:
+        """Share out time that a transfer lost among the jobs that cross its bottleneck [us]."""
+        job = self._job_of[channel]
+        link = self._bottleneck(channel, on)
+        rates = on[link].jobs
+        total = sum(rates.values()) - rates[job]
+        if total <= 0:
+            return
+        lost = self._lost.setdefault((job, link), {})
+        for other, rate in rates.items():
+            if other != job:
+                lost[other] = lost.get(other, 0.0) + time * rate / total
 
     def _by_itself(self, channel: int, rate: float) -> float:
         """Return the speed of a transfer with the links to itself."""
@@ -231,34 +249,44 @@ class SharedLinks(FairFlows):
         best = 1.0
         for link in self._paths[channel]:
             crossing = self._crossing[link]
-            own = sum(1 for other in crossing if self._job_of[other] == job) if crossing else 1
+            own = sum([1 for other in crossing if self._job_of[other] == job]) if crossing else 1
             best = min(best, self._capacities[link] / (max(1, own) * rate))
         return best
 
-    def _bottleneck(self, channel: int, on: dict[int, _Use]) -> int:
-        """Return the full link on which it is slowed down: where it has most of what is full."""
-        flow, path = self._flows[channel], self._paths[channel]
-        mine = flow.rate * (flow.speed or 0.0) * (1 + 1e-9)
-        found, fullest = path[0], (False, -1.0)
+    def _bottleneck(self, channel: int, on: dict[int, _LinkUse]) -> int:
+        """Return the full link on which it is slowed down: where it has most of what is full.
+
+        A link that has room for all that its transfers could have by themselves is never full.
+        """
+        flow, path, own = self._flows[channel], self._paths[channel], self._classes[channel]
+        wanted, most = self._wanted, self._most
+        mine = flow.rate * flow.speed * (1 + 1e-9)
+        found, is_fast, fullest = -1, False, -1.0
         for link in path:
+            if wanted[link] <= most[link]:
+                continue
             use = on.get(link)
             if use is None:
                 use = on[link] = self._use(link)
-            key = mine >= use.fastest[self._classes[channel]], use.share
-            if key > fullest:
-                found, fullest = link, key
+            fast, share = mine >= use.fastest[own], use.share
+            if fast > is_fast or (fast == is_fast and share > fullest):
+                found, is_fast, fullest = link, fast, share
+        if found < 0:
+            found = path[0]
+            on[found] = self._use(found)
         return found
 
-    def _use(self, link: int) -> _Use:
+    def _use(self, link: int) -> _LinkUse:
         """Say what crosses a link now."""
+        flows, job_of, classes = self._flows, self._job_of, self._classes
         fastest: dict[int, float] = {}
         jobs: dict[int, float] = {}
         total = 0.0
         for channel in self._crossing[link]:
-            flow, job, own = self._flows[channel], self._job_of[channel], self._classes[channel]
-            rate = flow.rate * (flow.speed or 0.0)
+            flow, job, own = flows[channel], job_of[channel], classes[channel]
+            rate = flow.rate * flow.speed
             total += rate
             jobs[job] = jobs.get(job, 0.0) + rate
             if rate > fastest.get(own, -1.0):
                 fastest[own] = rate
-        return _Use(total / self._capacities[link], fastest, jobs)
+        return _LinkUse(total / self._capacities[link], fastest, jobs)

@@ -99,7 +99,7 @@ def simulate_mix(
     is_traced
         Whether to keep what crosses links over time.
     is_blamed
-        Whether to keep who slows whom, a third of the effort.
+        Whether to keep who slows whom, about half of the effort.
 
     Notes
     -----

@@ -7,7 +7,7 @@ Gallager, Data Networks, 1992, section 6.5.2). Higher classes are served first, 
 what these leave.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from heapq import heappop, heappush
 from math import inf
 
@@ -27,21 +27,22 @@ class _FlowProgress:
     most
         The largest speed, less than 1 beside compute that slows it down.
     speed
-        Share of ``rate`` at which it goes since then; None before it has begun.
+        Share of ``rate`` at which it goes since then, once it ``is_begun``.
     end
         When it ends at this speed [us].
     """
 
-    __slots__ = ("end", "left", "most", "rate", "since", "speed")
+    __slots__ = ("end", "is_begun", "left", "most", "rate", "since", "speed")
 
     def __init__(self, left: float, rate: float, most: float, now: float, end: float) -> None:
         self.left, self.rate, self.most = left, rate, most
         self.since, self.end = now, end
-        self.speed: float | None = None
+        self.is_begun, self.speed = False, 0.0
 
     def go_on(self, speed: float, now: float) -> None:
         """Go on at another speed from now on [us]; one that was alone all along ends as known."""
-        if self.speed is None:
+        if not self.is_begun:
+            self.is_begun = True
             if speed < 1.0:
                 self.end = now + self.left / speed if speed > 0 else inf
         else:
@@ -129,27 +130,32 @@ class FairFlows:
     def _share(self, channels: Iterable[int], now: float) -> None:
         """Give channels that share links their speeds, and find the next end."""
         flows, classes = self._flows, self._classes
-        some = sorted(channels, key=lambda channel: (-classes[channel], channel))
+        some: dict[int, list[int]] = {}
+        for channel in sorted(channels):
+            some.setdefault(classes[channel], []).append(channel)
         left: dict[int, float] = {}
-        while some:
-            same = [channel for channel in some if classes[channel] == classes[some[0]]]
-            some = some[len(same) :]
+        for _, same in sorted(some.items(), reverse=True):
             wants = {channel: flows[channel].rate * flows[channel].most for channel in same}
             rates = fair_rates(wants, self._paths, self._capacities, left)
             for channel in same:
                 flow, rate = flows[channel], rates[channel]
                 speed = flow.most if rate == wants[channel] else rate / flow.rate
-                if speed != flow.speed:
+                if speed != flow.speed or not flow.is_begun:
                     flow.go_on(speed, now)
                     heappush(self._heap, (flow.end, channel))
         heap = self._heap
-        while heap and (heap[0][1] not in flows or flows[heap[0][1]].end != heap[0][0]):
+        while heap:
+            end, channel = heap[0]
+            if channel in flows:
+                flow = flows[channel]
+                if flow.end == end:
+                    break
             heappop(heap)
         self.next_end = max(now, heap[0][0]) if heap else inf
 
 
 def fair_rates(  # noqa: C901 - what most of a run's time goes to, so no call but of dicts
-    wants: Mapping[int, float],
+    wants: dict[int, float],
     paths: Sequence[Sequence[int]],
     capacities: Sequence[float],
     left: dict[int, float],

@@ -163,3 +163,29 @@ def test_hypernodes() -> None:
     assert topology.path("a1", "b2") == ("a1>s0", "s0>s2", "s1>s2", "b2>s1")
     nodes[1]["status"] = {"allocatable": {"nvidia.com/gpu": "0"}}  # left out, as by labels
     assert [node.name for node in topology_of_document(document).nodes] == ["a1", "b2"]
+
+
+@pytest.mark.parametrize(
+    ("form", "entries", "place"),
+    [
+        ("tree", None, "/0/tree/switches"),
+        ("tree", [{"nodes": "n[1-2]"}], "/0/tree/switches/0"),
+        ("tree", ["leaf"], "/0/tree/switches/0"),
+        ("tree", [{"switch": "leaf", "nodes": ["n1", "n2"]}], "/0/tree/switches/0"),
+        ("tree", [{"switch": "leaf", "nodes": "n[1-"}], "/0/tree/switches/0"),
+        ("block", None, "/0/block/blocks"),
+        ("block", [{"block": "b", "nodes": "n1"}, {"nodes": "n2"}], "/0/block/blocks/1"),
+    ],
+)
+def test_topology_yaml_that_lacks_what_it_needs(form: str, entries: Any, place: str) -> None:
+    key = {"tree": "switches", "block": "blocks"}[form]
+    with pytest.raises(InvalidTopology) as caught:
+        topology_of_document([{"topology": "t", form: {key: entries}}])
+    assert [fault.pointer for fault in caught.value.faults] == [place]
+
+
+def test_a_switch_whose_name_is_a_number_is_called_by_its_text() -> None:
+    found = topology_of_document(
+        [{"topology": "t", "tree": {"switches": [{"switch": 1, "nodes": "n1"}]}}]
+    )
+    assert found.nodes[0].above == ("1",)

@@ -37,15 +37,36 @@ def read(document: Any, gpus: int | None = None) -> Topology:
         raise InvalidTopology([Fault("", FaultCode.EMPTY, detail)])
     switches: list[SwitchBelow] = []
     for i, each in sorted(trees, key=lambda at: not at[1].get("cluster_default"))[:1]:
-        for k, one in enumerate(each["tree"].get("switches", ())):
-            place = f"/{i}/tree/switches/{k}"
-            below = hosts(one.get("nodes") or "", place), hosts(one.get("children") or "", place)
-            switches.append(SwitchBelow(one["switch"], below[1], below[0], place))
+        switches = _listed(each["tree"].get("switches"), "switch", f"/{i}/tree/switches")
     domains: list[SwitchBelow] = []
     for i, each in blocks[:1]:
-        for k, one in enumerate(each["block"].get("blocks", ())):
-            place = f"/{i}/block/blocks/{k}"
-            domains.append(
-                SwitchBelow(one["block"], (), hosts(one.get("nodes") or "", place), place)
-            )
+        domains = _listed(each["block"].get("blocks"), "block", f"/{i}/block/blocks")
     return of_lists(switches, domains, gpus)
+
+
+def _listed(entries: Any, key: str, place: str) -> list[SwitchBelow]:
+    """Return what a list of switches or of blocks says."""
+    if not isinstance(entries, list):
+        detail = f"There must be a list of what each {key!r} is, got {entries!r:.40}."
+        raise InvalidTopology([Fault(place, FaultCode.WRONG_FORMAT, detail)])
+    found, faults = [], []
+    for k, entry in enumerate(entries):
+        at = f"{place}/{k}"
+        if not isinstance(entry, dict) or entry.get(key) in (None, ""):
+            detail = f"Entry {k} has no {key!r}, which names it."
+            faults.append(Fault(at, FaultCode.MISSING_FIELD, detail))
+            continue
+        texts = [entry.get(field) or "" for field in ("children", "nodes")]
+        if not all(isinstance(text, str) for text in texts):
+            detail = f"{entry[key]!r}: nodes and children are a host list in one text, not a list."
+            faults.append(Fault(at, FaultCode.WRONG_FORMAT, detail))
+            continue
+        try:
+            below, nodes = (hosts(text, at) for text in texts)
+        except InvalidTopology as error:
+            faults += error.faults
+            continue
+        found.append(SwitchBelow(str(entry[key]), below, nodes, at))
+    if faults:
+        raise InvalidTopology(faults)
+    return found
