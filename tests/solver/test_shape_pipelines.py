@@ -23,7 +23,7 @@ def replayed(schedule, ranks, chunks, micro_batches, passes, messages) -> float:
     return order.run(durations, array("d", messages))
 
 
-def placed(schedule, ranks, stage) -> int:
+def placed(schedule: str, ranks: int, stage: int) -> int:
     """Rank of a virtual stage, as the papers have it."""
     if schedule == "zb_v" and stage >= ranks:
         return 2 * ranks - 1 - stage
@@ -230,7 +230,7 @@ def least_time_of_v(passes) -> float:
             best = min(best, rest(tuple(sorted([*ends, (step, end)])), now))
         return best
 
-    return rest((), (0.0, 0.0))
+    return float(rest((), (0.0, 0.0)))
 
 
 @pytest.mark.parametrize(
