@@ -71,6 +71,12 @@ def test_blocks_are_nvlink_domains() -> None:
             ["/lines/3"],
         ),
         ("hello", ["/lines/1"]),
+        # lines that a backslash joins count, and are named by their first
+        ("SwitchName=s \\\n Nodes=a \\\n LinkSpeed=1\nhello", ["/lines/4"]),
+        ("SwitchName=s Nodes=a\nSwitchName=t \\\n Nodes=b[", ["/lines/2"]),
+        # nothing is below any switch, or in any block
+        ("SwitchName=s\nSwitchName=t Switches=s\nSwitchName=u", ["/lines/1", "/lines/3"]),
+        ("BlockName=a\nBlockName=b", ["/lines/1", "/lines/2"]),
     ],
 )
 def test_files_that_are_wrong(text: str, places: list[str]) -> None:
@@ -99,8 +105,20 @@ def test_topology_yaml() -> None:
     assert topology.node("n3").above == ("s2", "root")
     assert (topology.node("n1").domain, topology.node("n3").domain) == ("b1", None)
     assert topology_of_document([block]).node("n1").above == ("network",)
-    with pytest.raises(InvalidTopology):
+    with pytest.raises(InvalidTopology, match="give a tree or blocks") as refused:
         topology_of_document([{"topology": "f", "flat": True}])
+    assert [fault.pointer for fault in refused.value.faults] == ["/0/flat"]
+
+
+def test_lines_that_a_backslash_continues() -> None:
+    for end in ("\n", "\r\n"):
+        text = f"SwitchName=s \\{end}  Nodes=a,b \\"
+        assert [node.name for node in topology_of_text(text).nodes] == ["a", "b"]
+
+
+def test_a_switch_without_nodes_beside_others_is_left() -> None:
+    topology = topology_of_text("SwitchName=s\nSwitchName=t Nodes=a\nSwitchName=u Switches=s,t")
+    assert topology.node("a").above == ("t", "u")
 
 
 def test_topographs_labels() -> None:
@@ -144,10 +162,149 @@ def test_levels_of_kueue_and_zones() -> None:
         topology_of_document({"no": "items"})
 
 
-def test_hypernodes() -> None:
-    def hyper(name: str, *members: dict[str, Any]) -> dict[str, Any]:
-        return {"kind": "HyperNode", "metadata": {"name": name}, "spec": {"members": members}}
+@pytest.mark.parametrize("counted", ["many", "-1", "8.5", 2.5, True, [8], ""])
+def test_gpus_that_are_no_count(counted: Any) -> None:
+    zone = {"topology.kubernetes.io/zone": "a"}
+    node = {"kind": "Node", "metadata": {"name": "n", "labels": zone}}
+    node |= {"status": {"allocatable": {"nvidia.com/gpu": counted}}}
+    with pytest.raises(InvalidTopology, match="must be a whole number") as refused:
+        topology_of_document({"items": [node]})
+    places = [fault.pointer for fault in refused.value.faults]
+    assert places == ["/items/0/status/allocatable/nvidia.com~1gpu"]
 
+
+@pytest.mark.parametrize(
+    ("node", "place"),
+    [
+        ({"metadata": 5}, "/metadata"),
+        ({"metadata": {"labels": ["a"]}}, "/metadata/labels"),
+        ({"metadata": {"labels": {"topology.kubernetes.io/zone": 5}}}, ""),
+        ({"metadata": {"name": 5}}, ""),
+        ({"status": {"allocatable": 8}}, "/status/allocatable"),
+    ],
+)
+def test_nodes_that_are_not_those_of_kubernetes(node: dict[str, Any], place: str) -> None:
+    with pytest.raises(InvalidTopology) as refused:
+        topology_of_document({"items": [{"metadata": {"name": "a"}}, node]})
+    assert [fault.pointer for fault in refused.value.faults] == [f"/items/1{place}"]
+
+
+def hyper(name: str, *members: Any) -> dict[str, Any]:
+    members_of = {"members": list(members)}
+    return {"kind": "HyperNode", "metadata": {"name": name}, "spec": members_of}
+
+
+def member(selector: Any, kind: str = "Node") -> dict[str, Any]:
+    return {"type": kind, "selector": selector}
+
+
+#: Nodes with labels, and the HyperNodes beside them.
+LABELLED = [
+    {"kind": "Node", "metadata": {"name": name, "labels": labels}}
+    for name, labels in (
+        ("a1", {"rack": "r1", "gpu": "h100"}),
+        ("a2", {"rack": "r2", "gpu": "h100"}),
+        ("b1", {"rack": "r2"}),
+    )
+]
+
+
+@pytest.mark.parametrize(
+    ("selector", "names"),
+    [
+        ({"matchLabels": {"rack": "r2"}}, ["a2", "b1"]),
+        ({"matchLabels": {"rack": "r2", "gpu": "h100"}}, ["a2"]),
+        ({}, ["a1", "a2", "b1"]),
+        ([{"key": "rack", "operator": "In", "values": ["r1", "r3"]}], ["a1"]),
+        ([{"key": "gpu", "operator": "NotIn", "values": ["a100"]}], ["a1", "a2", "b1"]),
+        ([{"key": "gpu", "operator": "Exists"}], ["a1", "a2"]),
+        ([{"key": "gpu", "operator": "DoesNotExist"}], ["b1"]),
+        (
+            [
+                {"key": "gpu", "operator": "Exists"},
+                {"key": "rack", "operator": "NotIn", "values": ["r1"]},
+            ],
+            ["a2"],
+        ),
+    ],
+)
+def test_members_that_labels_tell(selector: Any, names: list[str]) -> None:
+    told = {"matchExpressions": selector} if isinstance(selector, list) else selector
+    topology = topology_of_document(
+        {"items": [*LABELLED, hyper("s", member({"labelMatch": told}))]}
+    )
+    assert [node.name for node in topology.nodes] == names
+    assert {node.above for node in topology.nodes} == {("s",)}
+
+
+@pytest.mark.parametrize(
+    ("wrong", "place", "said"),
+    [
+        (5, "", "A member must be an object, got 5"),
+        ({"selector": "a1"}, "/selector", "must be an object"),
+        (member({}), "/selector", "got none"),
+        (
+            member({"exactMatch": {"name": "a1"}, "labelMatch": {}}),
+            "/selector",
+            "got exactMatch and labelMatch",
+        ),
+        (member({"exactMatch": {}}), "/selector/exactMatch/name", "got null"),
+        (member({"exactMatch": ["a1"]}), "/selector/exactMatch", "got 1 items"),
+        (
+            member({"regexMatch": {"pattern": "a["}}),
+            "/selector/regexMatch/pattern",
+            "'a[' is no regular expression",
+        ),
+        (member({"regexMatch": {"pattern": 5}}), "/selector/regexMatch/pattern", "got 5"),
+        (
+            member({"regexMatch": {"pattern": "s"}}, "HyperNode"),
+            "/selector/regexMatch",
+            "named by exactMatch",
+        ),
+        (
+            member({"labelMatch": {"matchLabels": {"rack": 1}}}),
+            "/selector/labelMatch/matchLabels/rack",
+            "a string, got 1",
+        ),
+        (
+            member({"labelMatch": {"matchExpressions": [{"key": "rack", "operator": "in"}]}}),
+            "/selector/labelMatch/matchExpressions/0/operator",
+            "Did you mean In?",
+        ),
+        (
+            member({"labelMatch": {"matchExpressions": [{"key": "rack", "operator": "In"}]}}),
+            "/selector/labelMatch/matchExpressions/0/values",
+            "one or more",
+        ),
+        (
+            member({"labelMatch": {"matchExpressions": [{"operator": "Exists"}]}}),
+            "/selector/labelMatch/matchExpressions/0/key",
+            "got null",
+        ),
+        (
+            member({"labelMatch": {"matchExpressions": {"key": "rack"}}}),
+            "/selector/labelMatch/matchExpressions",
+            "a list",
+        ),
+    ],
+)
+def test_members_that_are_wrong(wrong: Any, place: str, said: str) -> None:
+    right = member({"exactMatch": {"name": "a1"}})
+    with pytest.raises(InvalidTopology) as refused:
+        topology_of_document({"items": [*LABELLED, hyper("s", right, wrong)]})
+    (fault,) = refused.value.faults
+    assert fault.pointer == f"/items/3/spec/members/1{place}"
+    assert said in fault.detail
+
+
+def test_expressions_without_nodes_ask_for_them() -> None:
+    ways: list[dict[str, Any]] = [{"regexMatch": {"pattern": "a"}}, {"labelMatch": {}}]
+    for way in ways:
+        with pytest.raises(InvalidTopology, match="kubectl get nodes,hypernodes"):
+            topology_of_document({"items": [hyper("s", member(way))]})
+
+
+def test_hypernodes() -> None:
     exact = {"type": "Node", "selector": {"exactMatch": {"name": "a1"}}}
     regex = {"type": "Node", "selector": {"regexMatch": {"pattern": "^b"}}}
     inner = [
@@ -169,11 +326,14 @@ def test_hypernodes() -> None:
     ("form", "entries", "place"),
     [
         ("tree", None, "/0/tree/switches"),
+        ("tree", [], "/0/tree/switches"),
+        ("tree", [{"switch": "leaf"}], "/0/tree/switches/0"),
         ("tree", [{"nodes": "n[1-2]"}], "/0/tree/switches/0"),
         ("tree", ["leaf"], "/0/tree/switches/0"),
         ("tree", [{"switch": "leaf", "nodes": ["n1", "n2"]}], "/0/tree/switches/0"),
         ("tree", [{"switch": "leaf", "nodes": "n[1-"}], "/0/tree/switches/0"),
         ("block", None, "/0/block/blocks"),
+        ("block", [], "/0/block/blocks"),
         ("block", [{"block": "b", "nodes": "n1"}, {"nodes": "n2"}], "/0/block/blocks/1"),
     ],
 )

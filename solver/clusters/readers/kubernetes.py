@@ -2,6 +2,7 @@
 
 from typing import Any, Final
 
+from solver.clusters.readers.manifests import node_of, of_each
 from solver.clusters.readers.slurm_conf import ASSUMED_GPUS
 from solver.clusters.topology import ClusterNode, InvalidTopology, Topology, wired
 from solver.codes import FaultCode
@@ -23,9 +24,6 @@ FAMILIES: Final[tuple[tuple[str, ...], ...]] = (
 #: The label of a node's NVLink domain.
 ACCELERATOR: Final = "network.topology.nvidia.com/accelerator"
 
-#: The resource that counts GPUs.
-GPU: Final = "nvidia.com/gpu"
-
 
 def looks_like(document: Any) -> bool:
     """Tell whether a document is a list of nodes."""
@@ -33,12 +31,6 @@ def looks_like(document: Any) -> bool:
     return isinstance(items, list) and all(
         isinstance(item, dict) and item.get("kind", "Node") == "Node" for item in items
     )
-
-
-def gpus_of(node: dict[str, Any]) -> int | None:
-    """Return the GPUs that a node counts; None where it counts none of them."""
-    counted = ((node.get("status") or {}).get("allocatable") or {}).get(GPU)
-    return None if counted is None else int(counted)
 
 
 def read(document: Any, gpus: int | None = None, labels: tuple[str, ...] | None = None) -> Topology:
@@ -56,11 +48,11 @@ def read(document: Any, gpus: int | None = None, labels: tuple[str, ...] | None 
     Raises
     ------
     InvalidTopology
-        When nodes lack the labels; each of the first is named.
+        When nodes lack the labels, or have something else than Kubernetes where names, labels and
+        GPUs stand.
     """
-    items = [item for item in document["items"] if isinstance(item, dict)]
-    found = [dict((item.get("metadata") or {}).get("labels") or {}) for item in items]
-    names = [str((item.get("metadata") or {}).get("name", "")) for item in items]
+    items = of_each(document["items"], node_of)
+    found = [item.labels for item in items]
     chosen = labels or next(
         (family for family in FAMILIES if all(family[0] in own for own in found)), None
     )
@@ -70,7 +62,9 @@ def read(document: Any, gpus: int | None = None, labels: tuple[str, ...] | None 
         raise InvalidTopology([Fault("/items", FaultCode.MISSING_FIELD, detail)])
     levels = tuple(label for label in chosen if all(label in own for own in found))
     faults = [
-        Fault(f"/items/{i}", FaultCode.MISSING_FIELD, f"Node {names[i]!r} has no label {label}.")
+        Fault(
+            f"/items/{i}", FaultCode.MISSING_FIELD, f"Node {items[i].name!r} has no label {label}."
+        )
         for i, own in enumerate(found)
         for label in chosen
         if label not in own and (labels is not None)
@@ -78,15 +72,15 @@ def read(document: Any, gpus: int | None = None, labels: tuple[str, ...] | None 
     if faults:
         raise InvalidTopology(faults)
     nodes = []
-    for name, own, item in zip(names, found, items, strict=True):
-        counted = gpus_of(item)
+    for item in items:
+        own = item.labels
         # Names of racks need not differ from zone to zone: the whole way down names a switch.
         way = ["/".join(own[label] for label in reversed(levels[i:])) for i in range(len(levels))]
         top = () if len(levels) > 1 else ("network",)
         nodes.append(
             ClusterNode(
-                name,
-                counted if counted is not None else gpus or ASSUMED_GPUS,
+                item.name,
+                item.gpus if item.gpus is not None else gpus or ASSUMED_GPUS,
                 (*way, *top),
                 own.get(ACCELERATOR),
                 tuple(sorted(own.items())),

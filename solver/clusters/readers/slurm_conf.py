@@ -5,9 +5,10 @@ there and is not used by Slurm, so it is no capacity here.
 """
 
 import re
+from collections.abc import Iterator
 
 from solver.clusters.readers.hostlist import hosts
-from solver.clusters.readers.switches import SwitchBelow, topology_of_switches
+from solver.clusters.readers.switches import SwitchBelow, below_none, topology_of_switches
 from solver.clusters.topology import InvalidTopology, Topology
 from solver.codes import FaultCode
 from solver.errors import Fault
@@ -35,12 +36,13 @@ def read(text: str, gpus: int | None = None) -> Topology:
     Raises
     ------
     InvalidTopology
-        With each line that is wrong; places are lines, from 1.
+        With each line that is wrong; places are lines, from 1. Of lines that a backslash joins it
+        is the first.
     """
     faults: list[Fault] = []
     switches: list[SwitchBelow] = []
     blocks: list[SwitchBelow] = []
-    for number, line in enumerate(text.replace("\\\n", " ").splitlines(), 1):
+    for number, line in _joined(text):
         place = f"/lines/{number}"
         stripped = line.partition("#")[0].strip()
         fields = {key.lower(): value for key, value in _FIELD.findall(stripped)}
@@ -69,10 +71,25 @@ def read(text: str, gpus: int | None = None) -> Topology:
     return of_lists(switches, blocks, gpus)
 
 
+def _joined(text: str) -> Iterator[tuple[int, str]]:
+    """Yield lines with their numbers; those that a backslash continues are one, with the first."""
+    first, parts = 0, list[str]()
+    for number, line in enumerate(text.splitlines(), 1):
+        first = first if parts else number
+        parts.append(line.removesuffix("\\"))
+        if not line.endswith("\\"):
+            yield first, " ".join(parts)
+            parts = []
+    if parts:
+        yield first, " ".join(parts)
+
+
 def of_lists(switches: list[SwitchBelow], blocks: list[SwitchBelow], gpus: int | None) -> Topology:
     """Return the topology of switches, blocks, or both."""
     domains = {node: block.name for block in blocks for node in block.nodes}
     if not switches:
         every = tuple(dict.fromkeys(node for block in blocks for node in block.nodes))
+        if not every:
+            raise InvalidTopology([below_none(block) for block in blocks])
         switches = [SwitchBelow("network", (), every, "")]
     return topology_of_switches(switches, gpus or ASSUMED_GPUS, domains)

@@ -33,6 +33,13 @@ def read(document: Any, gpus: int | None = None) -> Topology:
     trees = [(i, each) for i, each in enumerate(document) if isinstance(each.get("tree"), dict)]
     blocks = [(i, each) for i, each in enumerate(document) if isinstance(each.get("block"), dict)]
     if not trees and not blocks:
+        flat = next((i for i, each in enumerate(document) if each.get("flat")), None)
+        if flat is not None:
+            detail = (
+                "A flat topology does not say which switch a node is below: give a tree or blocks, "
+                "or JSON with fat_tree, rails, or nodes with what is above each."
+            )
+            raise InvalidTopology([Fault(f"/{flat}/flat", FaultCode.MISSING_FIELD, detail)])
         detail = "The file has no topology of a tree or of blocks."
         raise InvalidTopology([Fault("", FaultCode.EMPTY, detail)])
     switches: list[SwitchBelow] = []
@@ -46,7 +53,7 @@ def read(document: Any, gpus: int | None = None) -> Topology:
 
 def _listed(entries: Any, key: str, place: str) -> list[SwitchBelow]:
     """Return what a list of switches or of blocks says."""
-    if not isinstance(entries, list):
+    if not isinstance(entries, list) or not entries:
         detail = f"There must be a list of what each {key!r} is, got {entries!r:.40}."
         raise InvalidTopology([Fault(place, FaultCode.WRONG_FORMAT, detail)])
     found, faults = [], []

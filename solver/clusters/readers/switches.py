@@ -56,7 +56,7 @@ def topology_of_switches(
     ------
     InvalidTopology
         When a switch is there twice, has two switches above it, is above itself, or one is named
-        that is not there.
+        that is not there; when there is no node, with each switch that has nothing below it.
 
     Notes
     -----
@@ -76,12 +76,20 @@ def topology_of_switches(
                 faults.append(Fault(switch.place, FaultCode.DUPLICATE_ID, detail))
             domain = (domains or {}).get(name)
             nodes.setdefault(name, ClusterNode(name, gpus, over[switch.name], domain))
+    if not nodes:
+        faults += [below_none(each) for each in switches if not each.switches]
     if faults:
         raise InvalidTopology(faults)
     told = {link_name(below, up): by_name[below].uplink_gbps for below, up in above.items()}
     height = max((len(node.above) for node in nodes.values()), default=0)
     names = tuple(levels[i] if i < len(levels) else f"level{i}" for i in range(height + 1))
     return wired(nodes.values(), names, told)
+
+
+def below_none(switch: SwitchBelow) -> Fault:
+    """Say that nothing is below a switch, where no other has nodes either."""
+    detail = f"{switch.name!r} has no node below it, nor has any other: say which nodes it has."
+    return Fault(switch.place, FaultCode.EMPTY, detail)
 
 
 def _parents(

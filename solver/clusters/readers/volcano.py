@@ -1,13 +1,30 @@
 """Volcano's HyperNodes: sets of nodes, and of other sets, by tier."""
 
 import re
+from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from functools import partial
+from typing import Any, Final
 
-from solver.clusters.readers.kubernetes import gpus_of
+from solver.clusters.readers.manifests import (
+    LabelledNode,
+    checked_list,
+    checked_object,
+    name_of,
+    node_of,
+    object_at,
+    of_each,
+)
+from solver.clusters.readers.selectors import selecting
 from solver.clusters.readers.slurm_conf import ASSUMED_GPUS
 from solver.clusters.readers.switches import SwitchBelow, topology_of_switches
-from solver.clusters.topology import Topology
+from solver.clusters.topology import InvalidTopology, Topology
+from solver.codes import FaultCode
+from solver.errors import Fault
+from solver.wording import must_be, one_of
+
+#: How a member of a HyperNode is told.
+SELECTORS: Final = ("exactMatch", "regexMatch", "labelMatch")
 
 
 def looks_like(document: Any) -> bool:
@@ -21,8 +38,10 @@ def looks_like(document: Any) -> bool:
 def read(document: Any, gpus: int | None = None) -> Topology:
     """Return the topology of HyperNodes, and of the nodes that stand beside them in the list.
 
-    A member is named, or meant by a regular expression, which is looked for among the nodes of the
-    list (``kubectl get nodes,hypernodes -o json``).
+    A member is named (``exactMatch``), or meant by a regular expression of names (``regexMatch``)
+    or by labels (``labelMatch``); these two are looked for among the nodes of the list (``kubectl
+    get nodes,hypernodes -o json``). Volcano's expressions are those of Go; those of Python are
+    nearly the same.
 
     Parameters
     ----------
@@ -34,30 +53,79 @@ def read(document: Any, gpus: int | None = None) -> Topology:
     Raises
     ------
     InvalidTopology
-        When the sets are no tree.
+        When a member is not told in one of these ways, or the sets are no tree.
     """
-    items = [item for item in document["items"] if isinstance(item, dict)]
-    counted = {_name(item): gpus_of(item) for item in items if item.get("kind") == "Node"}
-    names = [name for name, count in counted.items() if count != 0]
-    switches = []
-    for i, item in enumerate(items):
-        if item.get("kind") != "HyperNode":
-            continue
-        nodes: list[str] = []
-        below: list[str] = []
-        for member in (item.get("spec") or {}).get("members") or ():
-            selector = member.get("selector") or {}
-            exact = (selector.get("exactMatch") or {}).get("name")
-            pattern = (selector.get("regexMatch") or {}).get("pattern")
-            meant = [exact] if exact and counted.get(exact) != 0 else []
-            if pattern:
-                meant = [name for name in names if re.search(pattern, name)]
-            (below if member.get("type") == "HyperNode" else nodes).extend(meant)
-        switches.append(SwitchBelow(_name(item), tuple(below), tuple(nodes), f"/items/{i}"))
+    items = document["items"]
+    nodes = [node for node in of_each(items, _node_or_none) if node is not None]
+    counted = {node.name: node.gpus for node in nodes}
+    sets = of_each(items, partial(_set_or_none, nodes=nodes))
+    switches = [
+        replace(each, nodes=tuple(name for name in each.nodes if counted.get(name) != 0))
+        for each in sets
+        if each is not None
+    ]
     found = topology_of_switches(switches, gpus or ASSUMED_GPUS)
     own = (replace(node, gpus=counted.get(node.name) or node.gpus) for node in found.nodes)
     return replace(found, nodes=tuple(own))
 
 
-def _name(item: dict[str, Any]) -> str:
-    return str((item.get("metadata") or {}).get("name", ""))
+def _node_or_none(item: dict[str, Any], place: str) -> LabelledNode | None:
+    return node_of(item, place) if item.get("kind") == "Node" else None
+
+
+def _set_or_none(item: dict[str, Any], place: str, nodes: list[LabelledNode]) -> SwitchBelow | None:
+    if item.get("kind") != "HyperNode":
+        return None
+    at = f"{place}/spec/members"
+    listed = checked_list(object_at(item, ("spec",), place).get("members"), "spec.members", at)
+    members = [checked_object(each, "A member", f"{at}/{i}") for i, each in enumerate(listed)]
+    below: tuple[list[str], list[str]] = [], []
+    for i, member in enumerate(members):
+        is_set = member.get("type") == "HyperNode"
+        below[is_set].extend(_meant(member, nodes, f"{at}/{i}", is_set=is_set))
+    return SwitchBelow(name_of(item, place), tuple(below[True]), tuple(below[False]), place)
+
+
+def _meant(
+    member: dict[str, Any], nodes: list[LabelledNode], place: str, *, is_set: bool
+) -> list[str]:
+    """Return the names that a member stands for."""
+    selector = object_at(member, ("selector",), place)
+    given = [name for name in SELECTORS if selector.get(name) is not None]
+    at = f"{place}/selector"
+    if len(given) != 1:
+        detail = f"A member is told by {one_of(SELECTORS)}; got {' and '.join(given) or 'none'}."
+        raise InvalidTopology([Fault(at, FaultCode.MISSING_FIELD, detail)])
+    (way,) = given
+    told, under = object_at(selector, (way,), at), f"{at}/{way}"
+    if way == "exactMatch":
+        return [_word(told, "name", under)]
+    if is_set:
+        detail = f"A member that is a HyperNode is named by exactMatch, not by {way}."
+        raise InvalidTopology([Fault(under, FaultCode.NOT_SUPPORTED, detail)])
+    if not nodes:
+        detail = f"{way} is looked for among nodes: list them too (kubectl get nodes,hypernodes)."
+        raise InvalidTopology([Fault(under, FaultCode.MISSING_FIELD, detail)])
+    if way == "labelMatch":
+        are_meant = selecting(told, under)
+        return [node.name for node in nodes if are_meant(node.labels)]
+    fits = _pattern(told, under)
+    return [node.name for node in nodes if fits(node.name)]
+
+
+def _pattern(told: dict[str, Any], place: str) -> Callable[[str], object]:
+    """Return what tells whether a name fits a regular expression."""
+    pattern = _word(told, "pattern", place)
+    try:
+        return partial(re.search, re.compile(pattern))
+    except (re.error, RecursionError, OverflowError) as error:
+        detail = f"regexMatch: {pattern[:40]!r} is no regular expression: {error}."
+        raise InvalidTopology([Fault(f"{place}/pattern", FaultCode.WRONG_FORMAT, detail)]) from None
+
+
+def _word(told: dict[str, Any], field: str, place: str) -> str:
+    value = told.get(field)
+    if not isinstance(value, str) or not value:
+        detail = must_be(field, "a text that is not empty", value)
+        raise InvalidTopology([Fault(f"{place}/{field}", FaultCode.WRONG_FORMAT, detail)])
+    return value
