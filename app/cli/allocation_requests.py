@@ -9,8 +9,8 @@ from app.reading.parsing import read_json
 from app.schemas.allocations import TOPOLOGY_FORMS
 
 
-def topology_of_file(path: Path) -> dict[str, Any]:
-    """Return the form of a topology that a file has.
+def topology_of_file(path: Path) -> tuple[dict[str, Any], str]:
+    """Return the form of a topology that a file has, and what of a request the file is.
 
     A file of JSON or YAML is our own form, Slurm's ``topology.yaml`` or a list of Kubernetes;
     anything else is Slurm's ``topology.conf``.
@@ -20,13 +20,13 @@ def topology_of_file(path: Path) -> dict[str, Any]:
         return _form_of(_yaml(path, content))
     if path.suffix == ".json" or content.lstrip()[:1] in (b"{", b"["):
         return _form_of(read_json(content))
-    return {"slurm": content.decode("utf-8", "replace")}
+    return {"slurm": content.decode("utf-8", "replace")}, "/topology/slurm"
 
 
-def _form_of(found: Any) -> dict[str, Any]:
+def _form_of(found: Any) -> tuple[dict[str, Any], str]:
     if isinstance(found, dict) and any(field in found for field in TOPOLOGY_FORMS):
-        return found
-    return {"document": found}
+        return found, "/topology"
+    return {"document": found}, "/topology/document"
 
 
 def _yaml(path: Path, content: bytes) -> Any:
@@ -39,19 +39,22 @@ def _yaml(path: Path, content: bytes) -> Any:
         raise typer.BadParameter(f"{path}: {said}", param_hint="TOPOLOGY") from None
 
 
-def job_of(text: str | None) -> dict[str, Any]:
-    """Return a job from a file of JSON, its own form or a graph, or an example's name."""
+def job_of(text: str | None) -> tuple[dict[str, Any], str]:
+    """Return a job, and what of a request was given as such.
+
+    It is a file of JSON, a job's own form or a graph, or an example's name.
+    """
     if text is None:
-        return {}
+        return {}, ""
     path = Path(text)
     if not path.exists() and not path.suffix:
-        return {"graph": text}
+        return {"graph": text}, "/job/graph"
     found = read_json(path.read_bytes())
     if isinstance(found, dict) and "ops" in found:
-        return {"graph": found}
+        return {"graph": found}, "/job/graph"
     if not isinstance(found, dict):
         raise typer.BadParameter(f"{text} is no JSON object", param_hint="JOB")
-    return found
+    return found, "/job"
 
 
 def list_of(path: Path | None, flag: str) -> list[Any] | None:
@@ -86,10 +89,21 @@ def named_hosts(text: str, flag: str) -> list[str]:
     return found
 
 
-def by_level(text: str | None, flag: str) -> dict[str, float]:
-    """Return ``leaf=400,spine=800`` as figures by level."""
+def with_flags(wiring: dict[str, Any], figures: dict[str, Any]) -> dict[str, Any]:
+    """Put what flags say over a topology's file; figures by level are added to those it has."""
+    found = {**wiring, **figures}
+    for name, by_levels in figures.items():
+        if isinstance(by_levels, dict) and isinstance(of_file := wiring.get(name), dict):
+            found[name] = {**of_file, **by_levels}
+    return found
+
+
+def by_level(text: str | None, flag: str) -> dict[str, float] | None:
+    """Return ``leaf=400,spine=800`` as figures by level; None without a text."""
+    if not text:
+        return None
     found: dict[str, float] = {}
-    for piece in (text or "").split(",") if text else ():
+    for piece in text.split(","):
         level, equals, value = piece.partition("=")
         try:
             found[level.strip()] = float(value)

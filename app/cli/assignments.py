@@ -52,12 +52,12 @@ class Assignments:
     def flag(self, pointer: str) -> str | None:
         """Name the flag that set what a pointer points at, or what it is in."""
         named = {_pointer(path): path for path in self.values}
-        return _flag(next((named[up] for up in _upwards(pointer) if up in named), None))
+        return _flag(next((named[up] for up in upwards(pointer) if up in named), None))
 
     def maker(self, pointer: str) -> str | None:
         """Name the flag that what a pointer points at was made for, or what it is in."""
         made = self.made
-        return _flag(next((made[up] for up in _upwards(pointer) if up in made), None))
+        return _flag(next((made[up] for up in upwards(pointer) if up in made), None))
 
     def _with(self, place: Any, path: Steps, depth: int, value: Any) -> Any:
         """Return what stands at a place of a path, with the value in it."""
@@ -118,7 +118,7 @@ def _pointer(path: Steps) -> str:
     return "".join(f"/{step.replace('~', '~0').replace('/', '~1')}" for step in path)
 
 
-def _upwards(pointer: str) -> list[str]:
+def upwards(pointer: str) -> list[str]:
     """Return a pointer, and those of what it is in, the nearest first."""
     steps = pointer.split("/")
     return ["/".join(steps[:end]) for end in range(len(steps), 1, -1)]

@@ -39,7 +39,12 @@ _FLAGS = {
 }
 
 #: Fields that a sentence tells the user of the service to give; the command has flags for them.
-_FIELD = re.compile(r"`(extrapolate|kinds?|mixed)`")
+_FIELD = re.compile(
+    r"`(extrapolate|kinds?|mixed|node_gbps|level_gbps|oversubscription|compute_us|gradient_bytes)`"
+)
+
+#: Objects of a request whose fields have flags; no flag stands for all of one.
+_OBJECTS = frozenset(("cluster", "options", "topology", "job"))
 
 #: How many faults of a file are printed.
 _LINES = 10
@@ -103,7 +108,8 @@ def explaining(
     flags
         The fields of the request that flags set; a fault of one is a misuse of the command.
     places
-        What the file is called that a pointer stands for, where there are several.
+        What the file, or the flag that lacks, is called that a pointer and what is below it stand
+        for, where there are several.
     assigned
         The fields that ``--set`` sets, likewise.
     """
@@ -130,7 +136,11 @@ def _faults(
 
 def _place(pointer: str, source: str, places: Mapping[str, str]) -> str:
     """Name the file, and the place in it."""
-    return places.get(pointer) or " ".join(filter(None, [source, pointer]))
+    from app.cli.assignments import upwards
+
+    above = next((up for up in upwards(pointer) if up in places), "")
+    within = pointer.removeprefix(above)
+    return " ".join(filter(None, [places.get(above, source), within]))
 
 
 def _said(detail: str) -> str:
@@ -151,11 +161,13 @@ def _flag(pointer: str, flags: dict[str, Any]) -> str | None:
     if not steps or steps[0] not in flags:
         return None
     field = steps[0]
-    if len(steps) == 1 and field in {"cluster", "options"}:  # no flag stands for all of it
+    if len(steps) == 1 and field in _OBJECTS:
         return None
-    if field in {"cluster", "options", "jitter"} and len(steps) > 1:
+    if field in {*_OBJECTS, "jitter"} and len(steps) > 1:
         if steps[1] not in flags[field]:
             return None
+        if field == "topology" and steps[2:] and steps[2] not in flags[field][steps[1]]:
+            return None  # of another level than those that the flag tells
         if steps[:2] == ["jitter", "spread"]:
             return "--jitter"
         field = steps[1]

@@ -64,7 +64,7 @@ def answer_of(request: AllocationRequest) -> AllocationAnswer:
         for i, names in enumerate(request.candidates)
     ]
     if job is not None:
-        _refuse_small(job, wiring, taken, free, sets, faults)
+        _refuse_small(request, job, wiring, taken, free, sets, faults)
     if faults or job is None:
         raise InvalidRequest(faults)
     options = AllocationOptions(
@@ -239,6 +239,7 @@ def _taken(running: list[PlacedJob], wiring: Wiring, faults: list[Fault]) -> dic
 
 
 def _refuse_small(
+    request: AllocationRequest,
     job: Workload,
     wiring: Wiring,
     taken: dict[int, int],
@@ -248,10 +249,12 @@ def _refuse_small(
 ) -> None:
     """Refuse node sets with fewer nodes than the job needs, or fewer free GPUs a node."""
     given = [(f"/candidates/{i}", f"candidate {i}", nodes) for i, nodes in enumerate(sets)]
+    needs = "/job/nodes" if request.job.shape is None else "/job/shape"
+    is_told = bool(given) or request.free is not None
     for place, what, nodes in given or [("/free", "the cluster", free)]:
         if len(nodes) < job.slots and not faults:
             detail = f"The job needs {job.slots} nodes; {what} has {len(nodes)} free."
-            faults.append(Fault(place, FaultCode.OUT_OF_RANGE, detail))
+            faults.append(Fault(place if is_told else needs, FaultCode.OUT_OF_RANGE, detail))
         for at in nodes.tolist():
             node = wiring.topology.nodes[at]
             busy = taken.get(at, 0)
@@ -261,5 +264,6 @@ def _refuse_small(
                     f"The job needs {job.slot_gpus} GPUs a node; {node.name!r} has "
                     f"{node.gpus}{kept}."
                 )
-                faults.append(Fault(place, FaultCode.OUT_OF_RANGE, detail))
+                at_fault = place if is_told else "/job/gpus_per_node"
+                faults.append(Fault(at_fault, FaultCode.OUT_OF_RANGE, detail))
                 break

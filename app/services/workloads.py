@@ -97,7 +97,7 @@ def _graph(body: AllocatedJobBody, place: str, faults: list[Fault]) -> Graph | N
         return graph
     if body.compute_us is None or body.gradient_bytes is None:
         lacking = "compute_us" if body.compute_us is None else "gradient_bytes"
-        detail = f"compute_us and gradient_bytes go together; {lacking} is missing."
+        detail = f"`compute_us` and `gradient_bytes` go together; `{lacking}` is missing."
         faults.append(Fault(f"{place}/{lacking}", FaultCode.MISSING_FIELD, detail))
         return None
     return _of_two_figures(body.compute_us, body.gradient_bytes)

@@ -55,18 +55,18 @@ def faults_of_missing(topology: Topology, pointer: str = "") -> Iterator[Fault]:
     for figure in missing_figures(topology):
         if figure.example is None:
             detail = (
-                "The topology does not say how fast GPUs of a node are joined: give node_gbps, of "
-                "a GPU one way [Gbit/s]."
+                "The topology does not say how fast GPUs of a node are joined: give `node_gbps`, "
+                "of a GPU one way [Gbit/s]."
             )
             yield Fault(f"{pointer}/node_gbps", FaultCode.MISSING_FIELD, detail)
         else:
             links = "link" if figure.count == 1 else "links"
             is_above = figure.name not in (NODE, DOMAIN)
-            ratio = f", or oversubscription {figure.name}=RATIO" if is_above else ""
+            ratio = f", or `oversubscription` {figure.name}=RATIO" if is_above else ""
             detail = (
                 f"The topology does not say the capacity of {figure.count:,} {links} up from level "
-                f"{figure.name}, such as {figure.example}: give level_gbps {figure.name}=GBPS, of "
-                f"all cables of a link together, one way{ratio}."
+                f"{figure.name}, such as {figure.example}: give `level_gbps` {figure.name}=GBPS, "
+                f"of all cables of a link together, one way{ratio}."
             )
             yield Fault(f"{pointer}/level_gbps/{figure.name}", FaultCode.MISSING_FIELD, detail)
 

@@ -177,8 +177,19 @@ def test_shapes_are_mapped_by_their_groups() -> None:
         ({"job": dict(TWO)}, ["/job/nodes"]),
         ({"job": {"nodes": 2, "graph": "vgg17"}}, ["/job/graph"]),
         ({"job": {"shape": {"dp": 8}}}, ["/job/model", "/job/gpu"]),
-        ({"job": {"nodes": 65, **TWO}}, ["/free"]),
-        ({"job": {"nodes": 2, "gpus_per_node": 9, **TWO}}, ["/free"]),
+        ({"job": {"nodes": 65, **TWO}}, ["/job/nodes"]),
+        ({"job": {"nodes": 65, **TWO}, "free": ["gpu01"]}, ["/free"]),
+        ({"job": {"nodes": 2, "gpus_per_node": 9, **TWO}}, ["/job/gpus_per_node"]),
+        (
+            {
+                "job": {
+                    "model": "llama3-8b",
+                    "gpu": "h100",
+                    "shape": {"tp": 8, "dp": 65, "micro_batches": 1},
+                }
+            },
+            ["/job/shape"],
+        ),
         ({"candidates": [["gpu01", "gpu99", "gpu01"]]}, ["/candidates/0/1", "/candidates/0/2"]),
         ({"candidates": [["gpu01"]]}, ["/candidates/0"]),
         (
@@ -268,9 +279,53 @@ def test_a_page_of_the_command(tmp_path: Path, run: Run) -> None:
 
 def test_what_a_file_lacks_is_asked_for_by_name(run: Run) -> None:
     done = run("allocate", str(CONF), "--nodes", "8", "--compute-us", "80000")
-    assert done.returncode != 0
-    for name in ("node_gbps", "level_gbps node=GBPS", "leaf=GBPS", "spine=GBPS"):
-        assert name in done.stderr
+    assert done.returncode == 1
+    told = [
+        ("--node-gbps: ", "give --node-gbps, of a GPU"),
+        ("--level-gbps /node: ", "give --level-gbps node=GBPS"),
+        ("--level-gbps /leaf: ", "or --oversubscription leaf=RATIO"),
+        ("--level-gbps /spine: ", "or --oversubscription spine=RATIO"),
+    ]
+    for line, (begins, asks) in zip(done.stderr.splitlines(), told, strict=True):
+        assert line.startswith(f"interlace: {begins}")
+        assert asks in line
+    job = run("allocate", str(CONF), *FLAGS)
+    assert job.stderr.startswith("interlace: --nodes: A job without a shape needs nodes")
+
+
+@pytest.mark.parametrize(
+    ("given", "named"),
+    [
+        (("--nodes", "65"), "--nodes: The job needs 65 nodes; the cluster has 64 free."),
+        (("--nodes", "0"), "--nodes: Job: nodes must be"),
+        (("--nodes", "8", "--level-gbps", "nod=400"), "--level-gbps: level_gbps: the topology has"),
+        (
+            ("--nodes", "8", "--oversubscription", "leaf=0"),
+            "--oversubscription: Topology: oversubscription/leaf must be",
+        ),
+        (("--nodes", "8", "--gpus", "0"), "--gpus: Topology: gpus must be"),
+    ],
+)
+def test_a_flag_that_is_wrong_is_named(given: tuple[str, ...], named: str, run: Run) -> None:
+    done = run("allocate", str(CONF), *FLAGS, *given)
+    assert done.returncode == 2
+    assert done.stderr.startswith(f"interlace: {named}")
+
+
+def test_files_that_are_wrong_are_named(tmp_path: Path, run: Run) -> None:
+    """A fault of a file's own is no misuse, and has the place in that file."""
+    broken = tmp_path / "broken.conf"
+    broken.write_text("SwitchName=s Nodes=a\nSwitchName=t Nodes=b[\n")
+    conf = run("allocate", str(broken), *FLAGS, "--nodes", "1")
+    assert (conf.returncode, conf.stderr.split(": ")[1]) == (1, f"{broken} /lines/2")
+    figured = tmp_path / "topology.json"
+    figured.write_text(json.dumps({"slurm": "SwitchName=s Nodes=a", "level_gbps": {"nod": 5}}))
+    own = run("allocate", str(figured), *FLAGS[2:4], *FLAGS[6:], "--nodes", "1")
+    assert (own.returncode, own.stderr.split(": ")[1]) == (1, f"{figured} /level_gbps/nod")
+    job = tmp_path / "job.json"
+    job.write_text(json.dumps({"nodes": -1, **TWO}))
+    asked = run("allocate", str(CONF), str(job), *FLAGS[:6])
+    assert (asked.returncode, asked.stderr.split(": ")[1]) == (1, f"{job} /nodes")
 
 
 def test_jobs_and_topologies_of_the_command_that_are_none(tmp_path: Path, run: Run) -> None:

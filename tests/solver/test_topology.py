@@ -76,9 +76,9 @@ def test_what_is_missing_is_asked_for_by_name_and_at_once() -> None:
     details = [fault.detail for fault in faults_of_missing(topology, "/topology")]
     assert details[2] == (
         "The topology does not say the capacity of 4 links up from level node, such as a2>leaf1: "
-        "give level_gbps node=GBPS, of all cables of a link together, one way."
+        "give `level_gbps` node=GBPS, of all cables of a link together, one way."
     )
-    assert details[3].endswith("one way, or oversubscription leaf=RATIO.")
+    assert details[3].endswith("one way, or `oversubscription` leaf=RATIO.")
     whole = with_figures(
         topology, {"node": 200, "domain": 900}, {"leaf": 2}, node_gbps=3600, hop_us=2.0
     )

@@ -1,13 +1,17 @@
 """Rank node sets for a job."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from app.cli.failures import explaining
+from app.cli.failures import explaining, flag_of
 from app.cli.field_options import option
 from app.cli.options import AsJson, ServerUrl, Set, present, server_at
+
+#: What flags tell where no file does: of the topology, and of the job.
+_FIGURES = ("node_gbps", "level_gbps")
+_JOB = ("nodes", "compute_us", "gradient_bytes")
 
 
 def allocate(
@@ -84,16 +88,21 @@ def allocate(
     from app.services.allocations import answer_of
 
     assigned, at = assignments(set_), server_at(server)
-    wiring: dict[str, Any] = parts.topology_of_file(topology)
-    for name, figures in (
-        ("level_gbps", parts.by_level(level_gbps, "--level-gbps")),
-        ("oversubscription", parts.by_level(oversubscription, "--oversubscription")),
-    ):
-        if figures:
-            wiring[name] = {**wiring.get(name, {}), **figures}
-    wiring |= present(gpus=gpus, node_gbps=node_gbps, hop_us=hop_us)
-    own = parts.job_of(job)
-    own |= present(nodes=nodes, compute_us=compute_us, gradient_bytes=gradient_bytes)
+    wiring, of_topology = parts.topology_of_file(topology)
+    figures = present(
+        level_gbps=parts.by_level(level_gbps, "--level-gbps"),
+        oversubscription=parts.by_level(oversubscription, "--oversubscription"),
+        gpus=gpus,
+        node_gbps=node_gbps,
+        hop_us=hop_us,
+    )
+    own, of_job = parts.job_of(job)
+    about = present(nodes=nodes, compute_us=compute_us, gradient_bytes=gradient_bytes)
+    lacking = {f"/topology/{name}": flag_of(name) for name in _FIGURES if name not in wiring}
+    lacking |= {f"/job/{name}": flag_of(name) for name in _JOB if name not in own}
+    places = {"/job": "JOB", **lacking, of_topology: str(topology)}
+    if job is not None:
+        places[of_job] = job
     fields = present(
         free=None if free is None else parts.named_hosts(free, "--free"),
         candidates=parts.list_of(candidates, "--candidates"),
@@ -104,8 +113,10 @@ def allocate(
         count=count,
         has_cluster=cluster or None,
     )
-    with explaining(str(topology), fields, assigned=assigned):
-        body = assigned.on({"topology": wiring, "job": own, **fields})
+    told = {**fields, "topology": figures, "job": about}
+    with explaining(str(topology), told, places, assigned):
+        wiring = parts.with_flags(wiring, figures)
+        body = assigned.on({"topology": wiring, "job": {**own, **about}, **fields})
         request = checked_plain(body, AllocationRequest)
         answer = at.allocate(request) if at else answer_of(request)
     print(answer.model_dump_json(indent=1) if json_ else render(answer))
