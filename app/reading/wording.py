@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from pydantic import ValidationError
+from pydantic_core import ErrorDetails
 
 from app.limits import MAX_NAME_CHARACTERS
 from solver.codes import FaultCode
@@ -28,7 +29,12 @@ _KINDS = {
     "string_type": "a string",
     "tuple_type": "a pair",
     "union_tag_invalid": "a string",
+    "no_name_and_no_object": "a string or an object",
 }
+
+
+#: Of a value where a name or an object may stand.
+_NEITHER = "no_name_and_no_object"
 
 
 _NAMED_ALIKE = {"literal_error", "union_tag_invalid"}
@@ -43,6 +49,10 @@ _TAGGED_ALONE = ("policy",)
 
 #: What pydantic puts behind a key that is wrong itself.
 _KEY = "[key]"
+
+
+#: What pydantic puts behind the place of a value that it tried as a name, of several types.
+_TEXT = "constrained-str"
 
 
 _LONGEST = 60
@@ -67,10 +77,13 @@ def faults_of(
 
     ``under`` is the place of what was validated, when that was not the whole body.
     """
-    for item in error.errors(include_url=False):
+    for item in _meant_alone(error.errors(include_url=False)):
         location = (*under, *item["loc"])
         place, kind, value = _there(_place(location), raw), item["type"], item["input"]
         rules = rules_at(schema, location)
+        if place[-1:] == (_TEXT,) and _is_of_text(item):
+            place = place[:-1]
+            kind = _NEITHER if kind == "string_type" else kind
         if place[-1:] == (_KEY,):  # a name, of a channel or of a kind of collective
             place, kind = place[:-1], "extra_forbidden" if kind in _NAMED_ALIKE else kind
         if kind in {"union_tag_not_found", "union_tag_invalid"}:
@@ -91,6 +104,29 @@ def faults_of(
         else:
             detail = must_be(name, _rule(rules), value, rules.get("enum", ()))
         yield Fault(pointer(place), code, detail)
+
+
+def _meant_alone(items: list[ErrorDetails]) -> Iterator[ErrorDetails]:
+    """Leave out what is wrong with types that were not meant where a name or an object may stand.
+
+    Of an object the fields are said to be wrong, of a text the text; of anything else it is said
+    once that it is neither.
+    """
+    texts = {item["loc"][:-1]: item["input"] for item in items if _is_of_text(item)}
+    for item in items:
+        location = item["loc"]
+        if _is_of_text(item):
+            if not isinstance(item["input"], dict):
+                yield item
+        elif not any(
+            location[:end] in texts and not isinstance(texts[location[:end]], dict)
+            for end in range(len(location))
+        ):
+            yield item
+
+
+def _is_of_text(item: ErrorDetails) -> bool:
+    return item["loc"][-1:] == (_TEXT,) and item["type"].startswith("string_")
 
 
 def brief(name: str) -> str:
@@ -199,11 +235,12 @@ def rules_at(schema: dict[str, Any], location: Location) -> dict[str, Any]:
     """Follow a pydantic location, tags included, through a JSON schema; {} where it ends."""
     node = _resolved(schema, schema)
     keys: dict[str, Any] = {}
+    found = node
     for step in location:
-        if step == node.get("title") and step not in node.get("properties", {}):
-            continue  # of several types that one was tried, as pydantic says
         if "discriminator" in node:
             found = {"$ref": node["discriminator"]["mapping"].get(step, "")}
+        elif (tried := _tried(found, step)) is not None:
+            found = tried
         elif isinstance(step, int):
             items = node.get("prefixItems")
             found = items[step] if items and step < len(items) else node.get("items", {})
@@ -214,6 +251,15 @@ def rules_at(schema: dict[str, Any], location: Location) -> dict[str, Any]:
         keys = node.get("propertyNames", {})
         node = _resolved(found, schema)
     return node
+
+
+def _tried(rules: dict[str, Any], step: str | int) -> dict[str, Any] | None:
+    """Return which of several types was tried, as pydantic says behind a place; None for none."""
+    for choice in rules.get("anyOf", ()):
+        name = str(choice.get("$ref", "")).rpartition("/")[2]
+        if step == (_TEXT if choice.get("type") == "string" else name):
+            return dict(choice)
+    return None
 
 
 def _any_property(node: dict[str, Any]) -> dict[str, Any]:

@@ -222,6 +222,47 @@ def test_what_is_wrong_is_named_with_its_place(change: dict[str, Any], pointers:
     assert [fault.pointer for fault in refused.value.faults] == pointers
 
 
+@pytest.mark.parametrize(
+    ("graph", "faults"),
+    [
+        (
+            {"ops": [{"id": "a", "kind": "compute", "duration_us": -1}]},
+            {"/ops/0/duration_us": "must be 0 to 8.64e+12, got -1."},
+        ),
+        ({}, {"/ops": "graph/ops is missing."}),
+        ({"ops": 5}, {"/ops": "must be a list, got 5."}),
+        (
+            {"opps": []},
+            {"/ops": "is missing.", "/opps": "is not a known field. Did you mean ops?"},
+        ),
+        ({"ops": [], "constrained-str": 1}, {"/constrained-str": "is not a known field."}),
+        (5, {"": "Job: graph must be a string or an object, got 5."}),
+        ([], {"": "must be a string or an object, got 0 items."}),
+        ("", {"": "must be 1 to 512 characters"}),
+    ],
+)
+def test_a_graph_that_is_wrong_has_the_faults_of_what_was_meant(
+    graph: Any, faults: dict[str, str]
+) -> None:
+    """A graph or an example's name may stand there: what was not tried is not said."""
+    with pytest.raises(InterlaceError) as refused:
+        interlace.allocate(request() | {"job": {"nodes": 2, "graph": graph}})
+    assert [fault.pointer for fault in refused.value.faults] == [f"/job/graph{at}" for at in faults]
+    for fault, said in zip(refused.value.faults, faults.values(), strict=True):
+        assert said in fault.detail
+
+
+def test_the_rules_of_an_object_are_said_where_a_name_may_stand() -> None:
+    job = {"model": {"layers": 0}, "gpu": "h100", "shape": {"dp": 8}}
+    with pytest.raises(InterlaceError) as refused:
+        interlace.allocate(request() | {"job": job})
+    first = refused.value.faults[0]
+    assert (first.pointer, first.detail) == (
+        "/job/model/layers",
+        "Job: model/layers must be 1 to 10,000, got 0.",
+    )
+
+
 def test_topologies_of_all_forms() -> None:
     nodes = [{"name": f"n{i}", "above": [f"leaf{i // 4}", "spine"]} for i in range(8)]
     over = {"oversubscription": {"leaf": 2}}
