@@ -86,7 +86,7 @@ def test_shapes_that_a_limit_cuts_are_counted(monkeypatch) -> None:
     """Once the passes of all shapes are used up, those that may be among the best are cut."""
     whole = rank_shapes(MODEL, CLUSTER, SPACE, ASSUMED, count=5)
     assert whole.cut == 0
-    monkeypatch.setattr(ranking_module, "MOST_PASSES_IN_ALL", 500)
+    monkeypatch.setattr(ranking_module, "MOST_PASSES_IN_ALL", 300)
     ranking = rank_shapes(MODEL, CLUSTER, SPACE, ASSUMED, count=5)
     assert ranking.cut > 0
     assert ranking.simulated < whole.simulated
