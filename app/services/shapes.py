@@ -1,6 +1,6 @@
 """Shapes of a job: ranked, with what they rest on."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -34,7 +34,7 @@ from solver.shapes.launch import PROGRAMS
 from solver.shapes.published import PUBLISHED
 from solver.shapes.ranking.first_answers import RankingFollower
 from solver.shapes.ranking.rank import MEMORY_SHARE, RankedShape, ShapeRanking, rank_shapes
-from solver.shapes.ranking.space import ShapeSpace, faults_of_space
+from solver.shapes.ranking.space import RuledOut, ShapeSpace, faults_of_space, ruled_out
 from solver.shapes.step_trace import step_trace
 from solver.shapes.transformer import Transformer, faults_of_transformer
 from solver.wording import must_be
@@ -107,7 +107,7 @@ def answer_of(request: ShapeRequest, told: RankingFollower | None = None) -> Sha
         figures=list(fit.figures if fit else assumed_figures(known, stated)),
         rows=len(checked.rows),
         rows_error=fit.error if fit else None,
-        notes=list(_notes(ranking, fit, stated)),
+        notes=list(_notes(ranking, fit, stated, ruled_out(model, cluster, checked.space))),
         version=VERSION,
     )
 
@@ -276,9 +276,15 @@ def _row(
     )
 
 
-def _notes(ranking: ShapeRanking, fit: ShapeFit | None, stated: frozenset[str]) -> Iterator[str]:
-    """Yield what was assumed, and what the proof is of."""
+def _notes(
+    ranking: ShapeRanking,
+    fit: ShapeFit | None,
+    stated: frozenset[str],
+    out: Sequence[RuledOut],
+) -> Iterator[str]:
+    """Yield what was assumed, what the proof is of, and which choices no shape has."""
     yield from _proof(ranking)
+    yield from _left_out(out)
     if fit is None:
         yield (
             "No measured step was given: figures of the machine are stated or assumed, and times "
@@ -311,6 +317,15 @@ def _notes(ranking: ShapeRanking, fit: ShapeFit | None, stated: frozenset[str]) 
         f"Shapes may use {MEMORY_SHARE:.0%} of the memory; the allocator's fragments are not "
         "counted."
     )
+
+
+def _left_out(parts: Sequence[RuledOut]) -> Iterator[str]:
+    """Yield which choices no shape has, and why."""
+    if parts:
+        said = (
+            f"{each.part} {', '.join(map(str, each.choices))} (must {each.rule})" for each in parts
+        )
+        yield f"Ruled out: {'; '.join(said)}."
 
 
 def _proof(ranking: ShapeRanking) -> Iterator[str]:

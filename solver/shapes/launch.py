@@ -109,6 +109,7 @@ def _of_run(shape: JobShape) -> Iterator[str]:
         yield "--recompute-method uniform"
         yield "--recompute-num-layers 1"
     yield "--bf16"
+    yield "--cross-entropy-loss-fusion"  # as memory is counted
     if shape.precision == "fp8":
         yield "--fp8-format hybrid"
     if shape.gradient_bytes == 2:  # noqa: PLR2004 - 16 bit

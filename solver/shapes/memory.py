@@ -21,8 +21,9 @@ from solver.shapes.transformer import Transformer
 #: Bytes of the optimizer's state for a parameter: a 32-bit weight and Adam's two moments.
 OPTIMIZER_BYTES = 12
 
-#: Bytes of a logit while the loss is computed: in 16 bit, in 32 bit, and its gradient.
-_LOGIT_BYTES = 8
+#: Bytes of a logit with a fused loss: one copy in 32 bit, as SimuMax counts it [3]_ of
+#: :func:`rank_memories`, or itself and its gradient in 16 bit.
+_LOGIT_BYTES = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +39,7 @@ class RankMemory:
     activations_bytes
         What the micro-batches hold at the peak.
     buffers_bytes
-        Logits, gathered parameters and what a recomputed layer needs, at the peak.
+        Stand-ins of gradients or gathered parameters, and what a backward pass needs for itself.
     at_pass
         The pass at which the peak is, counted from 0 in the rank's order.
     micro_batches
@@ -65,13 +66,19 @@ def rank_memories(model: Transformer, shape: JobShape) -> tuple[RankMemory, ...]
     """Return the memory of each pipeline rank at its peak.
 
     A forward pass leaves its activations until its backward pass, or that of its weights, ends;
-    how many are held at once is counted along the rank's order. The allocator's fragments, and
-    what libraries hold for themselves, are not counted.
+    how many are held at once is counted along the rank's order. The loss is taken to be fused, at 4
+    bytes a logit: a kernel that puts gradients in the logits' place needs 2, a loss that keeps
+    copies in 16 and 32 bit 6 to 8. The allocator's fragments, and what libraries hold for
+    themselves, are not counted.
 
     References
     ----------
     .. [1] V. Korthikanti et al., Reducing Activation Recomputation in Large Transformer Models,
            MLSys 2023, equations 1 to 6, without dropout's masks.
+    .. [2] NVIDIA, Transformer Engine, ``get_dummy_wgrad`` of ``pytorch/module/base.py``, and
+           Megatron-LM, ``core/tensor_parallel/layers.py``: where gradients of weights are added to
+           their sum as they are computed, autograd is given a stand-in. One is kept of each size.
+    .. [3] MooreThreads, SimuMax, ``ParallelCE`` of ``core/transformer/dense_module.py``.
     """
     kept = activation_bytes(model, shape)
     parameters = stage_parameters(model, shape)
@@ -87,7 +94,7 @@ def rank_memories(model: Transformer, shape: JobShape) -> tuple[RankMemory, ...]
                 rank,
                 *_stays(shape, [parameters[k] for k in stages]),
                 held[peak],
-                _buffers(model, shape, rank),
+                _buffers(model, shape, rank, kept[0]),
                 of_rank[peak].at_pass,
                 sum(of_rank[peak].held),
             )
@@ -204,20 +211,77 @@ def _layer_bytes(model: Transformer, shape: JobShape, tokens: float, whole: floa
     return kept
 
 
-def _buffers(model: Transformer, shape: JobShape, rank: int) -> float:
-    """Bytes that a pass needs for itself: logits, gathered layers, a layer computed again."""
+def _buffers(model: Transformer, shape: JobShape, rank: int, first: float) -> float:
+    """Bytes that a rank's backward pass needs besides: the most of head, layer and embedding.
+
+    When a layer is computed again the logits are gone; when the embedding's gradient is made, in 16
+    bit, so are the ``first`` bytes that the first stage held of the micro-batch.
+    """
     model = model.split(shape.tp)
     tokens = shape.micro_batch * model.sequence / shape.cp
-    buffers = 0.0
-    if rank == shape.ranks[-1]:
-        buffers += _LOGIT_BYTES * tokens * model.vocabulary / shape.tp
-    if shape.sharding == "parameters":
-        layer = (model.dense_weights + model.expert_weights / shape.ep) / shape.tp
-        buffers += 2 * ELEMENT * layer + shape.gradient_bytes * layer
-        if rank in (0, shape.ranks[-1]):  # the embedding or the head, and its gradients
-            end = model.embedding_parameters / shape.tp
-            buffers += (ELEMENT + shape.gradient_bytes) * end
+    is_last = rank == shape.ranks[-1]
+    passes = [_layer_buffers(block, shape, tokens) for block in _blocks(model, shape, rank)]
+    if is_last:
+        passes.append(_head_buffers(model, shape, tokens))
+    embedding = ELEMENT * model.embedding_parameters / shape.tp
+    if shape.sharding != "parameters":
+        if rank == 0:
+            passes.append(embedding - first)
+        return max(passes) + _stand_ins(model, shape, rank)
+    layer = (model.dense_weights + model.expert_weights / shape.ep) / shape.tp
+    gathered = (2 * ELEMENT + shape.gradient_bytes) * layer
+    if rank == 0 or is_last:  # the embedding or the head, and its gradients
+        gathered += embedding * (1 + shape.gradient_bytes / ELEMENT)
+    return max(passes) + gathered
+
+
+def _blocks(model: Transformer, shape: JobShape, rank: int) -> list[Transformer]:
+    """Kinds of layers on a rank."""
+    counts, firsts = shape.stage_layers(model.layers), shape.firsts(model.layers)
+    found: list[Transformer] = []
+    for k in shape.stages_of(rank):
+        for block, count in model.layer_counts(firsts[k], counts[k]):
+            if count and block not in found:
+                found.append(block)
+    return found or [model]
+
+
+def _head_buffers(model: Transformer, shape: JobShape, tokens: float) -> float:
+    """Logits with their gradient, the gradient of the head's input, and the input if gathered."""
+    inputs = 2 if shape.sequence_parallel and shape.tp > 1 else 1
+    logits = _LOGIT_BYTES * tokens * model.vocabulary / shape.tp
+    return logits + inputs * ELEMENT * tokens * model.hidden
+
+
+def _layer_buffers(model: Transformer, shape: JobShape, tokens: float) -> float:
+    """Gradients about the activation function, the layer's own, and what is computed again.
+
+    The gradient of what the function reads is made while what it gave is freed: it reads one
+    matrix's outputs, or two.
+    """
+    whole = 1 / (shape.tp if shape.sequence_parallel else 1)
+    width = model.feed_forward * max(1, model.top_k)
+    made = ELEMENT * tokens * (model.hidden * whole + (model.matrices - 1) * width / shape.tp)
     if shape.recomputation == "full":
-        whole = 1 / (shape.tp if shape.sequence_parallel else 1)
-        buffers += _layer_bytes(model, shape, tokens, whole)
-    return buffers
+        made += _layer_bytes(model, shape, tokens, whole)
+    return made
+
+
+def _stand_ins(model: Transformer, shape: JobShape, rank: int) -> float:
+    """Bytes of a stand-in, in 16 bit, for the gradient of each size of matrix on a rank.
+
+    The embedding has none: its gradient is made, and added.
+    """
+    sizes: set[tuple[float, float]] = set()
+    for block in _blocks(model, shape, rank):
+        if block.attention_parameters is None:
+            sizes.add(((block.query_width + 2 * block.key_width) / shape.tp, block.hidden))
+            sizes.add((block.hidden, block.query_width / shape.tp))
+        else:  # matrices of many sizes, of which no two are alike
+            sizes.add((block.attention_parameters / shape.tp / block.hidden, block.hidden))
+        for width in {block.feed_forward, block.shared_feed_forward} - {0}:
+            sizes.add(((block.matrices - 1) * width / shape.tp, block.hidden))
+            sizes.add((block.hidden, width / shape.tp))
+    if rank == shape.ranks[-1]:
+        sizes.add((model.vocabulary / shape.tp, model.hidden))
+    return ELEMENT * sum(rows * columns for rows, columns in sorted(sizes))

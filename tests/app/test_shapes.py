@@ -169,6 +169,31 @@ def test_no_combination_keeps_the_batch() -> None:
     assert answer.notes[0].startswith("No combination of the choices")
 
 
+def test_choices_that_the_batch_rules_out_are_said() -> None:
+    answer = interlace.shape(JOB | {"global_batch": 63, "micro_batch": [1, 2], "tp": [1, 2, 3]})
+    assert answer.notes[1] == (
+        "Ruled out: tp 3 (must divide the GPUs, heads and feed_forward); micro_batch 2 (must "
+        "divide the global batch); dp 2, 4, 8, 16 (must divide the global batch, "
+        "times a micro-batch)."
+    )
+    assert {row.shape.dp for row in answer.best} == {1}
+    assert not any(note.startswith("Ruled out") for note in interlace.shape(JOB).notes)
+
+
+def test_the_command_fails_where_no_shape_is_given(run: Run) -> None:
+    done = run("shape", *FLAGS, "--model", "llama3-405b", "--json")
+    assert (done.returncode, done.stderr) == (
+        1,
+        "interlace: no shape is given: the notes say why\n",
+    )
+    assert json.loads(done.stdout)["best"] == []
+    none = run(
+        "shape", *FLAGS, "--micro-batch", "1", "--global-batch", "1", "--tp", "1", "--pp", "1"
+    )
+    assert none.returncode == 1
+    assert none.stdout.startswith("No shape fits.")
+
+
 def test_nothing_fits() -> None:
     answer = interlace.shape(JOB | {"model": "llama3-405b"})
     assert answer.best == []

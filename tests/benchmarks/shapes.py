@@ -89,7 +89,8 @@ def steps_of(path: Path, machines: dict[int, TrainingCluster]) -> list[MeasuredS
 def b200_steps(path: Path) -> list[tuple[MeasuredShape, float]]:
     """Read steps of 8 B200 with their memory [GiB]: ZeRO-1, sequence parallelism, one dense layer.
 
-    Of DeepSeek-V3's few layers the first is dense: with fewer experts the memory is that measured.
+    Of DeepSeek-V3's few layers the first is dense, and the model of 405 billion has 16 heads of
+    keys, as the table's source launches them (SimuMax, simu_tools/megatron_scripts).
     """
     level = NetworkLevel("node", 8, 7200.0)
     cluster = TrainingCluster(ACCELERATORS["b200"], (level,))
@@ -104,6 +105,7 @@ def b200_steps(path: Path) -> list[tuple[MeasuredShape, float]]:
                 layers=int(row["layers"]),
                 sequence=int(parts.get("seq", 4096)),
                 dense_layers=min(model.dense_layers, 1),
+                kv_heads=16 if row["model"] == "llama3-405b" else model.kv_heads,
             )
             degrees = {name: int(parts.get(name, 1)) for name in ("tp", "pp", "dp", "ep", "cp")}
             shape = JobShape(

@@ -30,6 +30,7 @@ def test_degrees_and_batch_give_the_shape_back() -> None:
     assert flags["--num-layers-per-virtual-pipeline-stage"] == "4"
     assert flags["--global-batch-size"] == str(shape.global_batch)
     assert {"--sequence-parallel", "--use-distributed-optimizer", "--bf16"} <= set(flags)
+    assert "--cross-entropy-loss-fusion" in flags
     assert flags["--num-query-groups"] == "8"
     assert megatron(MODEL, shape).unsaid == ()
 

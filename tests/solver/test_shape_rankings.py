@@ -15,7 +15,7 @@ from solver.shapes.ranking import rank as ranking_module
 from solver.shapes.ranking import space
 from solver.shapes.ranking.bound import least_time
 from solver.shapes.ranking.rank import MEMORY_SHARE, rank_shapes
-from solver.shapes.ranking.space import ShapeSpace, shapes_of
+from solver.shapes.ranking.space import ShapeSpace, ruled_out, shapes_of
 from solver.shapes.stage_times import stage_times
 from solver.shapes.step import simulate_step
 from solver.shapes.transformer import Transformer
@@ -86,7 +86,7 @@ def test_shapes_that_a_limit_cuts_are_counted(monkeypatch) -> None:
     """Once the passes of all shapes are used up, those that may be among the best are cut."""
     whole = rank_shapes(MODEL, CLUSTER, SPACE, ASSUMED, count=5)
     assert whole.cut == 0
-    monkeypatch.setattr(ranking_module, "MOST_PASSES_IN_ALL", 500)
+    monkeypatch.setattr(ranking_module, "MOST_PASSES_IN_ALL", 300)
     ranking = rank_shapes(MODEL, CLUSTER, SPACE, ASSUMED, count=5)
     assert ranking.cut > 0
     assert ranking.simulated < whole.simulated
@@ -155,6 +155,24 @@ def test_every_shape_keeps_the_batch_and_uses_all_gpus() -> None:
     assert {shape.gpus for shape in shapes} == {16}
     assert {shape.global_batch for shape in shapes} == {64}
     assert {shape.tp for shape in shapes_of(MODEL, CLUSTER, replace(SPACE, tp=(2,)))} == {2}
+
+
+@given(
+    st.integers(1, 200),
+    st.sampled_from([(1, 2), (2, 3), (1, 2, 4, 8), (5, 16)]),
+    st.sampled_from([None, (1, 3, 4), (8,)]),
+)
+@settings(max_examples=30, deadline=None)
+def test_what_is_ruled_out_is_in_no_shape(batch, micro, tp) -> None:
+    """By hand, of 16 GPUs: what no split of all of them that keeps the batch has."""
+    asked = replace(SPACE, global_batch=batch, micro_batch=micro, tp=tp)
+    out = {each.part: each.choices for each in ruled_out(MODEL, CLUSTER, asked)}
+    kept = [n for n in micro if batch % n == 0]
+    assert out.get("micro_batch", ()) == tuple(n for n in micro if n not in kept)
+    assert out.get("tp", ()) == tuple(n for n in tp or () if n == 3)
+    dps = {16 // (t * p) for t in tp or (1, 2, 4) for p in (1, 2, 4, 8) if 16 % (t * p) == 0}
+    wrong = {dp for dp in dps if not any(batch % (dp * n) == 0 for n in kept)}
+    assert out.get("dp", ()) == (tuple(sorted(wrong)) if kept else ())
 
 
 @given(

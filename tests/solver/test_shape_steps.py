@@ -183,7 +183,64 @@ def test_memory_by_hand() -> None:
     layer = 2 * 256 * (4 * 512 + 4 * 512 + 2 * 2048)
     assert first.activations_bytes == 2 * 4 * layer
     assert first.micro_batches == 2
-    assert first.peak_bytes == 12 * parameters + 8 * layer
+    square = 512 * 512
+    stand_ins = 2 * (3 + 1 + 4 + 4) * square  # one layer's matrices: their sizes differ
+    gradients = 2 * 256 * (512 + 2048)  # of the layer and of what its activation reads
+    assert first.buffers_bytes == stand_ins + gradients
+    assert first.peak_bytes == 12 * parameters + 8 * layer + stand_ins + gradients
+
+
+def _of_head(model, tokens, inputs=1):
+    """Bytes of logits with their gradients, and of the gradient of what the head reads."""
+    return 4 * tokens * model.vocabulary + 2 * inputs * tokens * model.hidden
+
+
+def test_the_last_rank_holds_logits_and_a_stand_in_of_the_head() -> None:
+    wide = replace(MODEL, vocabulary=16_000)
+    first, last = rank_memories(wide, JobShape(pp=2, micro_batches=4))
+    assert last.buffers_bytes - first.buffers_bytes == (
+        2 * 16_000 * 512 + _of_head(wide, 256) - 2 * 256 * (512 + 2048)
+    )
+    split = JobShape(tp=2, sequence_parallel=True)
+    whole = replace(split, sequence_parallel=False)
+    gathered, one = (rank_memories(wide, each)[0].buffers_bytes for each in (split, whole))
+    assert gathered - one == 2 * 256 * 512  # the head's input, of all tokens
+    assert one == (2 * (12 * 512**2 + 16_000 * 512) + 4 * 256 * 16_000) / 2 + 2 * 256 * 512
+
+
+def test_logits_are_gone_when_a_layer_is_computed_again() -> None:
+    shape = JobShape(recomputation="full")
+    layer = 2 * 256 * (4 * 512 + 4 * 512 + 2 * 2048) + 2 * 256 * (512 + 2048)
+    for vocabulary in (1024, 128_000):
+        wide = replace(MODEL, vocabulary=vocabulary)
+        stand_ins = 2 * (12 * 512**2 + vocabulary * 512)
+        held = rank_memories(wide, shape)[0].buffers_bytes
+        assert held == stand_ins + max(layer, _of_head(wide, 256))
+
+
+def test_the_embedding_has_its_gradient_once_activations_are_freed() -> None:
+    """A vocabulary so large that it is more than what a micro-batch held and the layer needs."""
+    wide = replace(MODEL, vocabulary=2_000_000)
+    first = rank_memories(wide, JobShape(pp=2, micro_batches=4))[0]
+    held = first.activations_bytes / 2  # of one of two micro-batches
+    assert first.buffers_bytes == 2 * 12 * 512**2 + 2 * 2_000_000 * 512 - held
+
+
+def test_a_stand_in_is_kept_of_each_size() -> None:
+    """Experts and what all tokens pass share one where they are alike; ranks split them."""
+    shape = JobShape(pp=2, micro_batches=4)
+    alike = replace(EXPERTS, dense_layers=0, dense_feed_forward=0, shared_feed_forward=512)
+    wider = replace(alike, shared_feed_forward=1024)
+    one, two = (rank_memories(model, shape)[0].buffers_bytes for model in (alike, wider))
+    assert two - one == 2 * 2 * 512 * 1024
+    dense, sparse = (rank_memories(model, shape)[0].buffers_bytes for model in (EXPERTS, alike))
+    assert dense - sparse == 2 * 2 * 512 * 2048 + 2 * 256 * (2048 - 2 * 512)  # of both kinds
+    gated = replace(MODEL, gated=True)
+    plain, three = (rank_memories(model, shape)[0].buffers_bytes for model in (MODEL, gated))
+    assert three - plain == 2 * 512 * 2048 + 2 * 256 * 2048
+    latent = replace(MODEL, attention_parameters=5 * 512**2)
+    other = rank_memories(latent, shape)[0].buffers_bytes
+    assert other - plain == 2 * (5 - 4) * 512**2
 
 
 @pytest.mark.parametrize("schedule", ["gpipe", "1f1b"])
@@ -258,7 +315,9 @@ def test_sharded_parameters_gather_embedding_and_head() -> None:
     gathered = collective_us(NODE, 8, "all_gather", 2 * 512_000 * 512)
     assert exposed[1] - exposed[0] > 2 * gathered
     held = [rank_memories(model, sharded)[0].buffers_bytes for model in (MODEL, wide)]
-    assert held[1] - held[0] == (8 * 256 + (2 + 4) * 512) * (512_000 - 1024)
+    assert held[1] - held[0] == _of_head(wide, 256) - 2 * 256 * (512 + 2048) + (2 + 4) * 512 * (
+        512_000 - 1024
+    )
 
 
 def test_a_table_is_scaled_as_a_ring_goes() -> None:

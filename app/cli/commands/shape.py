@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from app.cli.failures import explaining, flag_of
+from app.cli.failures import CommandFailure, explaining, flag_of
 from app.cli.field_options import option
 from app.cli.options import AsJson, Progress, ServerUrl, Set, contents, present, server_at
 
@@ -65,7 +65,8 @@ def shape(
     """Rank the shapes of a job: time, memory, proof.
 
     Every shape that fits is simulated or has a bound, so that the answer says whether none is
-    faster. Without measured steps the machine's figures are assumed.
+    faster. Without measured steps the machine's figures are assumed. Where no shape is given, as
+    none fits, the exit code is 1.
 
     \b
     Examples:
@@ -121,3 +122,5 @@ def shape(
             trace = at.shape_timeline(drawn) if at else timeline_of(drawn)
             timeline.write_text(json.dumps(trace), encoding="utf-8")
     print(answer.model_dump_json(indent=1) if json_ else render(answer))
+    if not answer.best:
+        raise CommandFailure("no shape is given: the notes say why")

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import islice, product
 from math import prod
+from typing import NamedTuple
 
 from solver.codes import FaultCode
 from solver.errors import Fault, InvalidOptions
@@ -129,13 +130,6 @@ def _choices(
     """
     gpus, heads = cluster.gpus, model.heads
     experts = model.experts or 1
-    given = {
-        "tp": space.tp or _powers(cluster.levels[0].gpus),
-        "pp": space.pp or _powers(min(model.layers, gpus, MOST_PIPELINE_RANKS)),
-        "cp": space.cp,
-        "ep": space.ep or _powers(experts),
-        "micro_batch": space.micro_batch,
-    }
     allowed: dict[str, Callable[[int], bool]] = {
         "tp": lambda n: not (gpus % n or heads % n or model.feed_forward % n),
         "pp": lambda n: not gpus % n and n <= model.layers,
@@ -145,7 +139,20 @@ def _choices(
     }
     return {
         name: tuple(dict.fromkeys(filter(allowed[name], choices)))
-        for name, choices in given.items()
+        for name, choices in _given(model, cluster, space).items()
+    }
+
+
+def _given(
+    model: Transformer, cluster: TrainingCluster, space: ShapeSpace
+) -> dict[str, tuple[int, ...]]:
+    """Return the choices of each part, whether they are possible or not."""
+    return {
+        "tp": space.tp or _powers(cluster.levels[0].gpus),
+        "pp": space.pp or _powers(min(model.layers, cluster.gpus, MOST_PIPELINE_RANKS)),
+        "cp": space.cp,
+        "ep": space.ep or _powers(model.experts or 1),
+        "micro_batch": space.micro_batch,
     }
 
 
@@ -156,7 +163,41 @@ _RULES = {
     "cp": "divide the GPUs and the sequence",
     "ep": "divide the GPUs and the experts (1 without any)",
     "micro_batch": "divide the global batch",
+    "dp": "divide the global batch, times a micro-batch",
 }
+
+
+class RuledOut(NamedTuple):
+    """Choices of a part that no shape has, and what they would have to do."""
+
+    part: str
+    choices: tuple[int, ...]
+    rule: str
+
+
+def ruled_out(
+    model: Transformer, cluster: TrainingCluster, space: ShapeSpace
+) -> tuple[RuledOut, ...]:
+    """Return the choices that GPUs, model and batch rule out, by part.
+
+    Data parallelism is what the other parts leave of the GPUs: of it, ``dp``, those are returned
+    that no micro-batch goes with. O(combinations of tp, pp, cp and micro-batch).
+    """
+    given, left = _given(model, cluster, space), _choices(model, cluster, space)
+    out = {name: set(given[name]) - set(left[name]) for name in given}
+    splits = {prod(split) for split in product(left["tp"], left["pp"], left["cp"])}
+    ways = {cluster.gpus // split for split in splits if not cluster.gpus % split}
+    out["dp"] = {
+        dp
+        for dp in ways
+        if left["micro_batch"]
+        and all(space.global_batch % (dp * micro) for micro in left["micro_batch"])
+    }
+    return tuple(
+        RuledOut(name, tuple(sorted(choices)), _RULES[name])
+        for name, choices in out.items()
+        if choices
+    )
 
 
 def faults_of_space(
