@@ -189,7 +189,7 @@ def test_one_that_ends_in_less_and_is_no_plan_is_left_out():
 def test_no_bound_of_a_graph_is_above_what_an_executor_takes():
     """Nor is a plan worse with more looks. Of some it is known that they raise a bound."""
     raised = 0
-    for seed in (15, 16, 21, 49, 53, *range(cases(15))):
+    for seed in (16, 21, 53, *range(cases(15))):
         case = dag_graphs.case(seed, 14, 30)
         by_default = plan(case.graph, case.network, ALONE)
         asked = plan(case.graph, case.network, replace(ALONE, prove_s=0.1))
