@@ -64,6 +64,7 @@ class CostWarning(AnswerModel):
         "launches_slowed",
         "search_not_compiled",
         "search_cut_short",
+        "proof_not_tried",
         "not_searched",
         "copy_speed_assumed",
         "program_by_option",

@@ -125,7 +125,9 @@ class OptionsBody(RequestModel):
             le=MAX_PROVE_S,
             description="Once the plan is there its bound is raised for so long, as counted in "
             "work that takes about that on a core of 2023 [s]; a better plan that is found on the "
-            "way is the answer. `joint` alone, where no collective comes after another.",
+            "way is the answer. `joint` alone, where nothing slows down what runs beside it. Where "
+            "collectives come after others, of up to 30 at affine costs; else a warning says why "
+            "nothing was done (`proof_not_tried`).",
         ),
     ] = 0
     robust: RobustMeasure = None

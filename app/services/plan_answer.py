@@ -10,6 +10,7 @@ from app.services.warnings import (
     channels_of,
     chunks_of,
     launched,
+    proof_of,
     search_of,
     slowed_of,
     units_of,
@@ -64,6 +65,7 @@ def plan_answer(
         osf=osf,
         warnings=units_of(graph)
         + search_of(_cuts(plan, changed, gains))
+        + proof_of(plan, request.options.prove_s)
         + channels_of(chain_of(plan.graph))
         + slowed_of(graph, request.cluster)
         + chunks_of(request.what_if)

@@ -8,14 +8,17 @@ from app.schemas.clusters import ChannelBody, ClusterBody
 from app.schemas.explanations import CostWarning
 from app.schemas.networks import CostModelBody
 from app.schemas.schedules import BucketOut
-from solver.chain import Chain
+from solver.bounds.status import FEASIBLE
+from solver.bounds.tried import why_not
+from solver.chain import Chain, chain_of
 from solver.costs import TABLE, ChannelCost
 from solver.fusion.general.annealing.problem import IS_COMPILED
 from solver.graph import ALL_REDUCE, COMPUTE, Graph, Op
 from solver.graph.durations import in_doubt
 from solver.limits import MAX_BYTES, MAX_JOINT_CHANNELS
-from solver.planning.result import Bucket, Part
+from solver.planning.result import Bucket, Part, Plan
 from solver.simulation.chunking import assumption
+from solver.simulation.engine import costs_of
 
 
 def launched(
@@ -162,6 +165,18 @@ def search_of(cuts: Mapping[str, str | None]) -> list[CostWarning]:
             CostWarning(pointer="/options/fusion", code="search_not_compiled", detail=detail)
         )
     return said
+
+
+def proof_of(plan: Plan, prove_s: float) -> list[CostWarning]:
+    """Say why a plan was not proven for longer where that was asked for."""
+    chain = chain_of(plan.graph)
+    if not prove_s or plan.status != FEASIBLE or chain.is_layered or plan.network is None:
+        return []
+    why = why_not(chain, costs_of(chain, plan.network))
+    if why is None:
+        return []
+    detail = f"prove_s did nothing beyond what is done without it, since {why}."
+    return [CostWarning(pointer="/options/prove_s", code="proof_not_tried", detail=detail)]
 
 
 def channels_of(chain: Chain) -> list[CostWarning]:

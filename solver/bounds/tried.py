@@ -18,9 +18,11 @@ from collections.abc import Callable, Sequence
 from math import inf
 
 from solver.bounds.beginnings.follow import Beginnings
-from solver.bounds.beginnings.states import CollectiveWork
+from solver.bounds.beginnings.launched import launches_of
+from solver.bounds.beginnings.states import MOST_COLLECTIVES, CollectiveWork
 from solver.bounds.chain import LowerBound
 from solver.bounds.kinds import TRIED
+from solver.buckets import Launches
 from solver.chain import Chain
 from solver.costs import Affine, Cost
 from solver.graph import Graph
@@ -31,6 +33,8 @@ MAX_COLLECTIVES, _LOOKS = 20, 200_000
 #: How many are in all below the time to beat, a quarter of what is left at each time and no fewer
 #: than a few, until a time that is ruled out is this near to one that is not, relatively.
 _LOOKS_BELOW, _FEW, _GRAIN = 100_000, 4_000, 1e-4
+#: Share of more looks with which the time of a plan is tried first.
+_FIRST = 1 / 16
 
 
 def tried(
@@ -45,7 +49,7 @@ def tried(
     """Raise a bound by all times [us] at which no beginning of launches comes to an end.
 
     Up to that of a plan, where nothing shorter is left. Only of up to :data:`MAX_COLLECTIVES` and
-    at affine costs, and as far as there are not too many beginnings.
+    at affine costs, and as far as there are not too many beginnings. :func:`tried_longer` goes on.
 
     Parameters
     ----------
@@ -58,28 +62,109 @@ def tried(
     more_looks, is_over
         How many more beginnings are looked at, and whether to stop before.
     """
-    lines = [cost for cost in costs if isinstance(cost, Affine)]
-    if len(lines) < len(costs) or len(chain) > MAX_COLLECTIVES or same(best.value, to_beat):
+    if why_not(chain, costs, MAX_COLLECTIVES) or same(best.value, to_beat):
         return best
-    these = _collectives(chain, lines, graph)
-    everything = tuple(range(len(chain)))
-    most = to_beat - slack(to_beat) / 2
-    if not Beginnings(these, most, _LOOKS + more_looks, is_over).some_end():
-        return LowerBound(to_beat, TRIED, everything)
-    low, high, looks = best.value, to_beat, _LOOKS_BELOW
-    while high - low > _GRAIN * high and looks > _FEW and not is_over():
-        middle = (low + high) / 2
+    these = _collectives(chain, costs, graph)
+    if not Beginnings(these, _below(to_beat), _LOOKS + more_looks, is_over).some_end():
+        return LowerBound(to_beat, TRIED, tuple(range(len(chain))))
+    return _raised(these, best, to_beat, _LOOKS_BELOW, is_over)
+
+
+def tried_longer(
+    chain: Chain,
+    costs: Sequence[Cost],
+    best: LowerBound,
+    to_beat: float,
+    graph: Graph,
+    looks: int,
+    is_over: Callable[[], bool],
+    raise_bound: Callable[[LowerBound], None],
+) -> tuple[LowerBound, Launches, int]:
+    """Raise a bound as :func:`tried` does, by so many looks, of up to as many as a mask holds.
+
+    First the plan's time by a few of the looks, then times below it, each of which raises the
+    bound, then the plan's time by all the others.
+
+    Parameters
+    ----------
+    chain, costs, best, to_beat, graph, looks, is_over
+        As of :func:`tried`.
+    raise_bound
+        Called with each higher bound.
+
+    Returns
+    -------
+    LowerBound
+        The bound, or a higher one.
+    tuple of Launch
+        Those of a beginning that came to an end by the plan's time. Its credits may be more than a
+        plan has, so they may take longer. None where no beginning did, or nothing is tried.
+    int
+        How many looks are left.
+    """
+    if why_not(chain, costs) or same(best.value, to_beat):
+        return best, (), 0
+    these = _collectives(chain, costs, graph)
+    for share in (_FIRST, 1.0):
+        search = Beginnings(these, _below(to_beat), round(share * looks), is_over)
+        ends = search.some_end()
+        looks -= round(share * looks) - max(0, search.looks)
+        if not ends:
+            bound = LowerBound(to_beat, TRIED, tuple(range(len(chain))))
+            raise_bound(bound)
+            return bound, (), looks
+        is_end = search.looks >= 0
+        if is_end or share < 1:
+            best = _raised(these, best, to_beat, looks // 2, is_over, raise_bound)
+            looks -= looks // 2
+        if is_end:
+            return best, launches_of(search, chain, _lines(costs)), looks
+    return best, (), 0
+
+
+def why_not(chain: Chain, costs: Sequence[Cost], most: int = MOST_COLLECTIVES) -> str | None:
+    """Say why beginnings of these collectives are not tried; None where they are."""
+    if len(_lines(costs)) < len(costs):
+        return "costs of launches are no straight line of their bytes"
+    if len(chain) > most:
+        return f"there are {len(chain):,} collectives, and of {most} at most they are tried"
+    return None
+
+
+def _lines(costs: Sequence[Cost]) -> list[Affine]:
+    return [cost for cost in costs if isinstance(cost, Affine)]
+
+
+def _below(time: float) -> float:
+    """Return what a shorter plan than one of this time takes at most [us]."""
+    return time - slack(time) / 2
+
+
+def _raised(
+    these: CollectiveWork,
+    best: LowerBound,
+    to_beat: float,
+    looks: int,
+    is_over: Callable[[], bool],
+    raise_bound: Callable[[LowerBound], None] = lambda _: None,
+) -> LowerBound:
+    """Raise a bound by times below that of a plan [us], in bisection."""
+    high = to_beat
+    while high - best.value > _GRAIN * high and looks > _FEW and not is_over():
+        middle = (best.value + high) / 2
         search = Beginnings(these, middle, looks // 4, is_over)
         if search.some_end():
             high = middle
         else:
-            low = middle
+            best = LowerBound(middle, TRIED, tuple(range(len(these.work))))
+            raise_bound(best)
         looks -= looks // 4 - max(0, search.looks)
-    return best if low == best.value else LowerBound(low, TRIED, everything)
+    return best
 
 
-def _collectives(chain: Chain, costs: Sequence[Affine], graph: Graph | None) -> CollectiveWork:
-    """Collect what the beginnings of a chain's collectives depend on."""
+def _collectives(chain: Chain, costs: Sequence[Cost], graph: Graph | None) -> CollectiveWork:
+    """Collect what the beginnings of a chain's collectives depend on, at affine costs."""
+    lines = _lines(costs)
     release, tail = chain.release.tolist(), chain.tail.tolist()
     between = [[-inf] * len(chain) for _ in release]
     if graph is not None:
@@ -98,8 +183,8 @@ def _collectives(chain: Chain, costs: Sequence[Affine], graph: Graph | None) -> 
         release,
         tail,
         between,
-        [costs[lane].startup for lane in chain.lane],
-        [costs[lane].per_byte * size for lane, size in sizes],
+        [lines[lane].startup for lane in chain.lane],
+        [lines[lane].per_byte * size for lane, size in sizes],
         list(chain.channel),
         list(chain.lane),
     )

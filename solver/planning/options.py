@@ -53,8 +53,9 @@ class Options:
     prove_s
         Once the plan is there its bound is raised for so long, as counted in work that takes about
         that on a core of 2023 [s]; a better plan that is found on the way is the answer. ``joint``,
-        on layered chains whose compute and launches slow nothing down; with 0 at most 0.8 s. The
-        watchdog waits for twice as long.
+        where compute and launches slow nothing down; with 0 at most 0.8 s. The watchdog waits for
+        twice as long. What is no layered chain is tried as far as
+        :func:`solver.bounds.tried.why_not` says.
     believed
         Plan and baselines are decided with these costs, and executed with those of the network;
         None believes what is true.
@@ -112,10 +113,7 @@ def check_options(options: Options, chain: Chain, graph: Graph, network: Network
             )
             if not usable
         ]
-    if options.prove_s and not chain.is_layered:
-        detail = f"prove_s {options.prove_s:g} needs {_why_not(chain, graph)}"
-        faults.append(Fault("/prove_s", FaultCode.NOT_LAYERED, detail))
-    elif options.prove_s and (is_contended(graph, network) or options.fusion != "joint"):
+    if options.prove_s and (is_contended(graph, network) or options.fusion != "joint"):
         detail = "prove_s needs the fusion joint, and that nothing slows down what runs beside it."
         faults.append(Fault("/prove_s", FaultCode.NOT_SUPPORTED, detail))
     if not 0 <= options.prove_s <= MAX_PROVE_S:

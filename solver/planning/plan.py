@@ -11,8 +11,6 @@ from solver.bounds.chain import LowerBound
 from solver.bounds.shared import with_cards
 from solver.bounds.slowed import with_slowdown
 from solver.bounds.status import FEASIBLE
-from solver.bounds.tried import tried
-from solver.bounds.windows.tightened import tightened
 from solver.buckets import Launch
 from solver.chain import Chain, by_channel, chain_of, lane_bytes, without_keys
 from solver.costs import Cluster, Cost, Network, as_network
@@ -21,13 +19,12 @@ from solver.fusion import layered
 from solver.fusion.general.search import decide
 from solver.fusion.search import STEPS, Allowance, Candidate, SearchOptions, unreported
 from solver.graph import Graph, with_barrier
-from solver.limits import MAX_JOINT_CHANNELS
 from solver.planning.certify import PolicyRun, plan_of
 from solver.planning.fewest import fewest
 from solver.planning.ideal import ideal_of
 from solver.planning.options import Options, check_options
 from solver.planning.progress import BOUND, POLICIES, SEARCH, SILENT, SLOTS, Incumbent, PlanProgress
-from solver.planning.prove import ProofOptions, proven
+from solver.planning.prove import ProofOptions, proven, proven_of_graph
 from solver.planning.result import Plan
 from solver.planning.robust import most_robust
 from solver.planning.under_contention import as_it_ran, costs_as_they_were, renumbered
@@ -150,29 +147,22 @@ def _planned(
     if is_repeated and chosen is None:
         next_search = replace(search, allowance=allowance)
         launches = _decide_again(graph, network, options, next_search, incumbent, launches)
-    cut = watchdog.cut
     is_thinned = options.fusion == "joint" and chosen is None
     tolerance = options.launch_tolerance if is_thinned else 0.0
-    if not chain.is_layered:
-        time = simulate(graph, network, replay(launches)).iteration_time
-        known = bound
-        if len(chain.channels) <= MAX_JOINT_CHANNELS:
-            bound = tightened(graph, chain, costs, bound, time)
-        if not contended:  # else this time is above what is tried
-            bound = tried(chain, costs, bound, time, graph, is_over=watchdog.is_over)
-        if bound is not known:
-            incumbent.raise_bound(bound)
-    if not chain.is_layered or contended:  # releases depend on the schedule
-        few = fewest(graph, network, launches, search, tolerance)
-        found = plan_of(graph, network, few.launches, bound, baselines, None, few.best_time)
-        return _ended(found, cut)
     proof = ProofOptions(
         options.prove_s,
         options.share,
         incumbent.offer_searched,
         incumbent.raise_bound,
         watchdog.is_over,
+        may_replace=is_thinned,
     )
+    if not chain.is_layered:
+        launches, bound = proven_of_graph(graph, network, launches, bound, proof)
+    if not chain.is_layered or contended:  # releases depend on the schedule
+        few = fewest(graph, network, launches, search, tolerance)
+        found = plan_of(graph, network, few.launches, bound, baselines, None, few.best_time)
+        return _ended(found, watchdog.cut)
     launches, bound = proven(chain, costs, launches, bound, proof if is_thinned else None)
     incumbent.raise_bound(bound)
     progress.phase(SLOTS)

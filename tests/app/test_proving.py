@@ -6,8 +6,10 @@ from app.errors import InvalidRequest
 from app.jobs.kinds import PLAN
 from app.jobs.sizes import is_small
 from app.schemas.plans import PlanRequest
+from app.schemas.problem import ops_json
 from app.services.plans import solve
-from tests.app.test_belief import PAIR, problem
+from tests import dag_graphs
+from tests.app.test_belief import problem
 
 
 def test_its_job_asks_for_the_time_and_is_not_small():
@@ -24,9 +26,11 @@ def test_a_program_is_not_proven_so():
     assert [fault.pointer for fault in error.value.faults] == ["/options/prove_s"]
 
 
-def test_a_graph_of_collectives_after_another_is_refused_at_the_option():
-    ops = [*PAIR["ops"], {"id": "g3", "kind": "all_reduce", "bytes": 1000, "after": ["g2"]}]
-    asked = problem(PlanRequest, graph={**PAIR, "ops": ops}, options={"prove_s": 1})
-    with pytest.raises(InvalidRequest) as error:
-        solve(asked)
-    assert [fault.pointer for fault in error.value.faults] == ["/options/prove_s"]
+def test_an_answer_says_why_nothing_was_done():
+    graph = dag_graphs.case(4, 31, 33).graph
+    asked = problem(PlanRequest, graph=ops_json(graph.name, graph.ops), options={"prove_s": 0.01})
+    answer = solve(asked)
+    assert answer.status == "feasible"
+    [said] = [each for each in answer.warnings if each.pointer == "/options/prove_s"]
+    assert said.code == "proof_not_tried"
+    assert f"{len(graph.collectives)} collectives" in said.detail

@@ -13,7 +13,6 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from solver.chain import chain_of
 from solver.costs import Cluster, Network, as_network
 from solver.graph import ALL_REDUCE, COMPUTE, Graph, Op, build
 from solver.planning.options import Options
@@ -113,19 +112,26 @@ def general(count: int) -> Iterator[tuple[Graph, Network]]:
         yield drawn.graph, drawn.network
 
 
+def ordered(count: int) -> Iterator[tuple[Graph, Network]]:
+    """Yield general graphs of 14 to 30 collectives."""
+    for seed in range(count):
+        drawn = dag_graphs.case(seed, 14, 30)
+        yield drawn.graph, drawn.network
+
+
 #: What is planned, by name, and how many of each by default.
 GROUPS = {
     "chains": (chains, 24),
     "layered": (layered, 1_000),
     "middling": (middling, 200),
     "general": (general, 1_000),
+    "ordered": (ordered, 60),
 }
 
 
 def solve(graph: Graph, network: Network, tolerance: float, prove_s: float) -> Row:
     """Plan one graph."""
     began = time.process_time()
-    prove_s = prove_s if chain_of(graph).is_layered else 0.0
     options = Options(baselines=(), launch_tolerance=tolerance, prove_s=prove_s)
     found = plan(graph, network, options)
     return Row(
@@ -157,7 +163,7 @@ def main() -> None:
     parser.add_argument("groups", nargs="*", default=list(GROUPS), help=", ".join(GROUPS))
     parser.add_argument("--count", type=int, help="of each group")
     parser.add_argument("--tolerance", type=float, default=0.0, help="launch_tolerance")
-    parser.add_argument("--prove", type=float, default=0.0, help="prove_s, of layered graphs")
+    parser.add_argument("--prove", type=float, default=0.0, help="prove_s")
     parser.add_argument("--json", type=Path, help="write all rows to this file")
     parser.add_argument("--open", action="store_true", help="list what is not proven")
     arguments = parser.parse_args()
