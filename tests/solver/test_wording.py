@@ -17,7 +17,8 @@ KNOWN = ("ring", "recursive_doubling", "halving_doubling", "startup_us", "durati
         ("start_up_us", "startup_us"),
         ("duration", "duration_us"),
         ("halving", "halving_doubling"),
-        # near to nothing, too long to compare, no name
+        # words or units in common alone, near to nothing, too long to compare, no name
+        ("time_limit_us", None),
         ("xyzzy", None),
         ("", None),
         ("ring" * 100, None),
@@ -35,6 +36,13 @@ def test_one_wrong_letter_is_forgiven(name: str, data: st.DataObject) -> None:
     at = data.draw(st.integers(0, len(name) - 1))
     if len(name) > 4:
         assert nearest(name[:at] + name[at + 1 :], KNOWN) == name
+
+
+def test_names_that_share_words_alone_are_not_near() -> None:
+    limits = ["memory_limit_bytes", "memory_limits_bytes", "workers"]
+    assert nearest("time_limit_s", limits) is None
+    assert nearest("memory_limit", limits) == "memory_limit_bytes"
+    assert nearest("graph_sha256", ["graph_id"]) is None
 
 
 def test_a_name_keeps_its_own_case() -> None:
