@@ -3,7 +3,7 @@
 import json
 from collections.abc import Collection, Iterable, Iterator
 from itertools import islice
-from typing import Any
+from typing import Any, Self
 
 #: A value is shown up to so many characters, and names of more are not compared.
 _LONGEST = 60
@@ -22,12 +22,29 @@ _LISTED = 20
 _PLAIN = 2**31
 
 
+class LongInteger(float):
+    """An integer of more digits than are read: infinite to every limit, shown as it was written."""
+
+    def __new__(cls, digits: str) -> Self:
+        """Make it of its digits, of which a message has the first."""
+        found = super().__new__(cls, "-inf" if digits.startswith("-") else "inf")
+        found.digits = digits[: _LONGEST + 1]
+        return found
+
+    digits: str
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Copy it with its digits."""
+        return LongInteger, (self.digits,)
+
+
 def shown(value: Any) -> str:
     """Write a value for a message, briefly and as JSON has it."""
     if isinstance(value, list | tuple | dict):
         return f"{len(value):,} {'fields' if isinstance(value, dict) else 'items'}"
     try:
-        text = json.dumps(value[:_LONGEST] if isinstance(value, str) else value)
+        plain = value[:_LONGEST] if isinstance(value, str) else value
+        text = value.digits if isinstance(value, LongInteger) else json.dumps(plain)
     except (TypeError, ValueError):  # what JSON has not
         text = repr(value)
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}..."

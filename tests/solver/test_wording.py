@@ -1,9 +1,14 @@
 """Words of faults: values as JSON has them, and the one rule for which name may be meant."""
 
+import math
+import pickle
+from copy import deepcopy
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from app.reading.parsing import read_json
 from solver.wording import meant, must_be, nearest, number, ranged, shown
 
 KNOWN = ("ring", "recursive_doubling", "halving_doubling", "startup_us", "duration_us")
@@ -73,3 +78,14 @@ def test_rules_and_sentences() -> None:
     assert ranged(0, 1e9) == "0 to 1e+09"
     said = must_be("Policy", "one of ddp, wfbp", "dpd", ("ddp", "wfbp"))
     assert said == 'Policy must be one of ddp, wfbp, got "dpd". Did you mean ddp?'
+
+
+@pytest.mark.parametrize("sign", ["", "-"])
+def test_an_integer_that_is_too_long_is_shown_as_it_was_written(sign: str) -> None:
+    digits = sign + "123456789" * 600
+    (value,) = read_json(f"[{digits}]".encode())
+    assert (math.isinf(value), value < 0) == (True, sign == "-")
+    for each in (value, deepcopy(value), pickle.loads(pickle.dumps(value))):
+        assert shown(each) == f"{digits[:57]}..."
+    said = must_be("Workers", "1 to 8", value)
+    assert said == f"Workers must be 1 to 8, got {digits[:57]}...."
