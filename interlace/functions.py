@@ -224,7 +224,7 @@ def sweep(
     Parameters
     ----------
     graph
-        As :func:`plan` takes it.
+        As :func:`plan` takes it; of a request for a plan the barrier counts, too.
     clusters
         Clusters, or their JSON.
     policies
@@ -358,10 +358,6 @@ def _cell(asked: "Asked[SweepRequest]") -> "Cell":
     from solver.prediction.sweep import cell_of  # noqa: PLC0415
 
     request = asked.request
-    return cell_of(
-        asked.graph,
-        request.cluster.to_cluster(),
-        request.choices(),
-        seed=request.seed,
-        time_limit_s=request.time_limit_s,
-    )
+    ran = _waiting(asked.graph, has_barrier=request.barrier)
+    cluster = request.cluster.to_cluster()
+    return cell_of(ran, cluster, request.bare_choices(), **request.of_cells())

@@ -16,7 +16,7 @@ import numpy as np
 
 from app.errors import InvalidRequest, Refusal
 from app.reading.parsing import whole
-from app.reading.program_requests import limits_of, options_of
+from app.reading.program_requests import barrier_of, limits_of, options_of
 from app.reading.requests import Request, problem_of, read_beside, read_parsed
 from app.schemas.plans import PlanRequest
 from app.schemas.solver_objects import cluster_json
@@ -53,6 +53,9 @@ _KINDS: dict[str, type[InterlaceError]] = {
     "cluster": InvalidCluster,
     "clusters": InvalidCluster,
 }
+
+#: Parts of a request that are read for themselves.
+_READ = {"graph", "graph_id", "cluster"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +118,8 @@ def read_each(
 ) -> list[Asked[Request]]:
     """Read a graph and each of several clusters; a fault of one points into ``/clusters/i``.
 
+    What else the graph's JSON says, such as its barrier, counts on each.
+
     Raises
     ------
     InterlaceError
@@ -124,7 +129,10 @@ def read_each(
     faults: list[Fault] = []
     for i, network in enumerate(networks):
         try:
-            found.append(read(model, graph if not found else found[0].graph, network, fields))
+            found.append(read(model, graph, network, fields))
+            if len(found) == 1:  # the next need not read it again
+                rest = found[0].request.model_dump(exclude=_READ, exclude_unset=True)
+                graph, fields = found[0].graph, rest | fields
         except InvalidTrace:
             raise
         except InterlaceError as error:
@@ -204,15 +212,15 @@ def _of_files(files: Sequence[File]) -> tuple[Graph | Json, Json]:
 def _of_plan(raw: Json, known: Mapping[str, Any]) -> Json:
     """Return what a request for a plan says to one of other fields, as the command takes it.
 
-    That is the graph and the cluster; to a simulation also the barrier, to a sweep the limits of
-    memory, to both what programs are made with. Any other request is returned as it is.
+    That is the graph and the cluster; to a simulation and a sweep also the barrier and what
+    programs are made with, to a sweep the limits of memory. Any other request is returned as it is.
     """
-    if not isinstance(own := raw.get("options"), dict):
+    if not isinstance(raw.get("options"), dict):
         return raw
     options = options_of(raw, known["options"].annotation) if "options" in known else {}
     left_out = {"options", "what_if", *({"believed"} - known.keys())}
     return {
-        **({"barrier": own.get("barrier", False)} if "policy" in known else {}),
+        **(barrier_of(raw) if "barrier" in known else {}),
         **(limits_of(raw) if "memory_limits_bytes" in known else {}),
         **{name: value for name, value in raw.items() if name not in left_out},
         **({"options": options} if options else {}),

@@ -3,10 +3,17 @@
 import json
 from collections.abc import Collection, Iterable, Iterator
 from itertools import islice
-from typing import Any
+from typing import Any, Self
 
 #: A value is shown up to so many characters, and names of more are not compared.
 _LONGEST = 60
+
+#: Names are near of which so much agrees, as difflib counts it. Of shorter ones less does with one
+#: wrong letter.
+_NEAR, _SHORT = 0.75, 3
+
+#: So many names are looked at of which less agrees.
+_LIKELY = 5
 
 #: So many of the known names are listed beside one that is unknown.
 _LISTED = 20
@@ -15,12 +22,29 @@ _LISTED = 20
 _PLAIN = 2**31
 
 
+class LongInteger(float):
+    """An integer of more digits than are read: infinite to every limit, shown as it was written."""
+
+    def __new__(cls, digits: str) -> Self:
+        """Make it of its digits, of which a message has the first."""
+        found = super().__new__(cls, "-inf" if digits.startswith("-") else "inf")
+        found.digits = digits[: _LONGEST + 1]
+        return found
+
+    digits: str
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Copy it with its digits."""
+        return LongInteger, (self.digits,)
+
+
 def shown(value: Any) -> str:
     """Write a value for a message, briefly and as JSON has it."""
     if isinstance(value, list | tuple | dict):
         return f"{len(value):,} {'fields' if isinstance(value, dict) else 'items'}"
     try:
-        text = json.dumps(value[:_LONGEST] if isinstance(value, str) else value)
+        plain = value[:_LONGEST] if isinstance(value, str) else value
+        text = value.digits if isinstance(value, LongInteger) else json.dumps(plain)
     except (TypeError, ValueError):  # what JSON has not
         text = repr(value)
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}..."
@@ -50,14 +74,21 @@ def some_of(names: Collection[str]) -> str:
 
 
 def nearest(name: Any, known: Iterable[str]) -> str | None:
-    """Return the known name that a wrong one is near to, in whatever case; None for none."""
+    """Return the known name that a wrong one is near to, in whatever case; None for none.
+
+    Three letters of four agree, or one is a part of the other, or the name is of three letters:
+    names of fields share words and units, as ``time_limit_s`` and ``memory_limit_bytes`` do.
+    """
     from difflib import get_close_matches  # noqa: PLC0415 - takes time
 
     if not isinstance(name, str) or len(name) > _LONGEST:
         return None
-    names = {each.lower(): each for each in known}
-    near = get_close_matches(name.lower(), names, 1)
-    return names[near[0]] if near else None
+    names, given = {each.lower(): each for each in known}, name.lower()
+    close = get_close_matches(given, names, 1, _NEAR)
+    if not close:
+        likely = get_close_matches(given, names, _LIKELY)
+        close = [each for each in likely if given in each or each in given or len(given) <= _SHORT]
+    return names[close[0]] if close else None
 
 
 def meant(name: Any, known: Iterable[str]) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from app.cli.assignments import Assignments
 from app.cli.clusters import channels_of, is_split, on, overruled
-from app.reading.program_requests import has_order, limits_of, options_of
+from app.reading.program_requests import barrier_of, has_order, limits_of, options_of
 from app.reading.requests import Request, parsed_placements, problem_of, read_parsed
 from app.schemas.plans import PlanRequest
 from app.schemas.problem import CheckedRequest, graph_json
@@ -116,9 +116,9 @@ def read_simulation(source: GraphSource, fields: Json) -> "CheckedRequest[Simula
     raw, _ = _read(source)
     if isinstance(raw, dict):
         options = {**(options or options_of(raw, SimulatedOptions)), **fields.get("options", {})}
-        if isinstance(own := raw.get("options"), dict):
+        if isinstance(raw.get("options"), dict):
             rest = {key: value for key, value in raw.items() if key not in {"options", "what_if"}}
-            raw = {"barrier": own.get("barrier", False), **rest}
+            raw = {**barrier_of(raw), **rest}
         if not fields.keys() & {"policy", "plan"} and not source.assigned.names("plan"):
             fields = {"policy": "in_order" if has_order(raw.get("graph")) else "wfbp", **fields}
         raw = {**raw, **fields, **({"options": options} if options else {})}
@@ -142,7 +142,8 @@ def read_prediction(source: GraphSource, fields: Json) -> "tuple[Graph | None, P
 def read_sweep(source: GraphSource, fields: Json) -> "CheckedRequest[SweepRequest]":
     """Read files as an iteration that is to be swept, as :func:`read_prediction` does.
 
-    Of a request for a plan what programs are made with is taken, too, and its limits of memory.
+    Of a request for a plan the barrier is taken, too, what programs are made with, and its limits
+    of memory.
     """
     from app.schemas.sweeps import SweepRequest
 
@@ -150,6 +151,7 @@ def read_sweep(source: GraphSource, fields: Json) -> "CheckedRequest[SweepReques
     if isinstance(raw, dict):
         options = {**options_of(raw, SweptOptions), **fields.get("options", {})}
         fields = {**limits_of(raw), **fields, **({"options": options} if options else {})}
+        raw = {**barrier_of(raw), **raw}
     return problem_of(_read_assigned(_with(raw, fields), source, SweepRequest))
 
 

@@ -8,9 +8,9 @@ from collections import Counter
 from typing import Any
 
 from app.errors import DuplicateKey, NotJson
-from solver.wording import shown
+from solver.wording import LongInteger, shown
 
-#: Longer integers are read as infinite: no limit of ours is near, and digits cost time.
+#: Longer integers count as infinite: no limit of ours is near, and digits cost time.
 _DIGITS = 300
 
 
@@ -53,9 +53,7 @@ def read_json(body: bytes | bytearray) -> Any:
 
 
 def _integer(digits: str) -> int | float:
-    if len(digits) <= _DIGITS:
-        return int(digits)
-    return -math.inf if digits.startswith("-") else math.inf
+    return int(digits) if len(digits) <= _DIGITS else LongInteger(digits)
 
 
 def _number(digits: str) -> int | float:

@@ -32,6 +32,9 @@ NOT_PLANNED = (
     "nothing else; leave them out to take the order as it is given."
 )
 
+#: Fields that say how much memory there is; they mean nothing without buffers.
+_LIMITS = ("memory_limit_bytes", "memory_limits_bytes", "more_memory_bytes")
+
 _NO_BARRIER = "A program has no barrier but its end; leave it out."
 
 _WHY = "a program is planned: its order of compute, launches and memory together"
@@ -55,13 +58,26 @@ def order_faults(body: GraphBody, ops: Sequence[Op], request: RequestModel) -> l
         if is_ordered:
             faults.append(Fault("/graph", FaultCode.NOT_SUPPORTED, NOT_PLANNED))
     elif is_ordered or request.asks_for_program:
-        faults += _asked_faults(body, request)
-        faults += _cluster_faults(ops, request)
+        asked = [*_asked_faults(body, request), *_cluster_faults(ops, request)]
+        if is_ordered or _without_limits(request).asks_for_program:
+            faults += asked
+        else:  # what else a program refuses follows from the limits
+            faults += [fault for fault in asked if fault.pointer.rpartition("/")[2] in _LIMITS]
     elif isinstance(request, PlanRequest):
         why = "no program is planned"
         baselines = _listed("/options/baselines", request.options.baselines)
         faults += _policy_faults(baselines, CHAIN_POLICIES, why)
     return faults
+
+
+def _without_limits(request: "Taking") -> "Taking":
+    """Return a request without limits of memory, which ask for a program by themselves."""
+    options, fields = request.options, type(request.options).model_fields
+    own = {name: None for name in _LIMITS if name in fields}
+    less: dict[str, object] = {"options": options.model_copy(update=own)}
+    if "memory_limits_bytes" in type(request).model_fields:
+        less["memory_limits_bytes"] = []
+    return request.model_copy(update=less)
 
 
 def _is_taking(request: RequestModel) -> "TypeGuard[Taking]":

@@ -1,4 +1,4 @@
-"""What a request for a plan says of programs, unchecked: for simulations and sweeps."""
+"""What a request for a plan says to simulations and sweeps, unchecked: barrier, programs."""
 
 from typing import Any
 
@@ -25,6 +25,12 @@ def has_order(graph: Any) -> bool:
 
 def _objects(values: Any) -> list[Json]:
     return [each for each in values if isinstance(each, dict)] if isinstance(values, list) else []
+
+
+def barrier_of(request: Json) -> Json:
+    """Return the barrier of a request for a plan as that of a simulation or a sweep."""
+    own = request.get("options")
+    return {"barrier": own["barrier"]} if isinstance(own, dict) and "barrier" in own else {}
 
 
 def limits_of(request: Json) -> Json:

@@ -1,6 +1,7 @@
 """Sweeps: the request body of ``POST /v1/sweeps``, and the answer. Unknown is null."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import product
 from operator import not_
 from typing import Annotated, Any, Literal
@@ -161,6 +162,20 @@ class SweepRequest(BelievingRequest):
     def choices(self) -> list[Choice]:
         """Return the policies as the solver knows them."""
         return [policy.to_choice() for policy in self.policies]
+
+    def bare_choices(self) -> list[Choice]:
+        """Return the policies for a graph that has the sweep's barrier: it needs no second one."""
+        own = self.choices()
+        return [replace(choice, barrier=False) for choice in own] if self.barrier else own
+
+    def of_cells(self) -> dict[str, Any]:
+        """Return what holds in each cell, as :func:`solver.prediction.sweep.cell_of` takes it."""
+        return {
+            "seed": self.seed,
+            "time_limit_s": self.time_limit_s,
+            "launch_tolerance": self.launch_tolerance,
+            "believed": self.belief(),
+        }
 
     def points(self) -> list[dict[str, float]]:
         """Return what each cell changes of the cluster: workers, bandwidth, start-up ascending."""

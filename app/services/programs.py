@@ -23,7 +23,7 @@ from app.services.program_problems import (
     program_problem,
 )
 from solver.bounds.status import status_of
-from solver.errors import InvalidGraph, InvalidOptions
+from solver.errors import Fault, InvalidGraph, InvalidOptions
 from solver.evidence.evidence import evidence_of
 from solver.programs.bounds.bound import lower_bound
 from solver.programs.execute import execute
@@ -58,9 +58,7 @@ def solve_program(
     tried = _front(problem, limits, watch)
     planned = next((each.plan for each in tried if each.plan is not None), None)
     if planned is None:
-        error = tried[0].why_not
-        assert error is not None, "no plan has a reason"
-        raise InvalidRequest(within("options", error.faults)) from error
+        raise _none_of(tried[0], several)
     if watch:
         watch.progress(SEARCH, len(limits), len(limits), _best(tried), planned.bound.value_us)
     front = None if several is None else [_point(each) for each in tried]
@@ -72,6 +70,16 @@ def solve_program(
     runtime = round(time.perf_counter() - began, 6)
     cuts = _cuts(tried, planned, more, changed)
     return program_answer(problem, planned, why, front, more, changed, runtime, cuts, beside)
+
+
+def _none_of(tried: LimitedPlan, several: Sequence[int] | None) -> InvalidRequest:
+    """Say of the largest limit, in its place among several, that it has no program."""
+    error, limit = tried.why_not, tried.limit
+    assert error is not None, "no plan has a reason"
+    if several is None or limit is None:
+        return InvalidRequest(within("options", error.faults))
+    place = f"/options/memory_limits_bytes/{several.index(limit)}"
+    return InvalidRequest([Fault(place, each.code, each.detail) for each in error.faults])
 
 
 def _cuts(

@@ -3,13 +3,17 @@
 import json
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from app.reading.requests import read_parsed
+import interlace
+from app.reading.requests import problem_of, read_parsed
 from app.schemas.plans import PlanRequest
 from app.schemas.problem import graph_json
+from app.schemas.sweeps import SweepRequest
 from app.services.examples import TWO_LAYERS
+from app.services.sweeps.run import run as swept_by_service
 from solver.models import MODELS
 from solver.simulation.compression import Compression
 from solver.simulation.what_if import Change, apply_changes
@@ -91,6 +95,29 @@ def test_the_barrier_and_the_cluster_of_a_request_count(tmp_path: Path, two: str
     asked = {**TWO_LAYERS, "options": {"barrier": True}}
     again = run("simulate", "-", "--json", stdin=json.dumps(asked)).stdout
     assert json.loads(again)["request"]["barrier"] is True
+
+
+def test_the_barrier_of_a_request_counts_in_sweeps(two: str, run: Run) -> None:
+    """The same cells by the command, in Python and by the service; a flag says it, too."""
+    swept = ("--workers", "2,8", "--policy", "ddp", "--policy", "plan", "--json")
+    asked = {**TWO_LAYERS, "options": {"barrier": True}}
+    answer = json.loads(run("sweep", "-", *swept, stdin=json.dumps(asked)).stdout)
+    assert answer["request"]["barrier"] is True
+    by_flag = json.loads(run("sweep", two, "--barrier", *swept).stdout)
+    assert by_flag["cells"] == answer["cells"]
+    free = json.loads(run("sweep", two, *swept).stdout)["cells"]
+    times = [cell["iteration_time_us"] for cell in answer["cells"]]
+    assert times != [cell["iteration_time_us"] for cell in free]
+    same = {"graph": TWO_LAYERS["graph"], "cluster": TWO_LAYERS["cluster"], "barrier": True}
+    same |= {"workers": [2, 8], "policies": ["ddp", "plan"]}
+    posted = problem_of(read_parsed(same, SweepRequest))
+    assert [cell.iteration_time_us for cell in swept_by_service(posted).cells] == times
+    clusters: list[Any] = [TWO_LAYERS["cluster"] | {"workers": n} for n in (2, 8)]
+    cells = interlace.sweep(asked, clusters, ["ddp", "plan"])
+    assert [dict(zip(cells.policies, cell.times, strict=True)) for cell in cells] == times
+    over = {**asked, "barrier": False}  # what the request itself says wins
+    found = json.loads(run("sweep", "-", *swept, stdin=json.dumps(over)).stdout)
+    assert found["cells"] == free
 
 
 @pytest.mark.parametrize("compression", ["fp16", {"bytes_factor": 0.1, "encode_us_per_byte": 1e-4}])

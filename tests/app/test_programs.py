@@ -292,6 +292,65 @@ def test_the_command_reads_and_prints_it(run: Run, tmp_path: Path) -> None:
     assert "barrier" in wrong.stderr
 
 
+def test_limits_that_have_no_program(run: Run, tmp_path: Path) -> None:
+    """An answer says of which limit there is none; without any plan the flag is at fault."""
+    path = tmp_path / "small.json"
+    path.write_text(json.dumps(COMPILED))
+    little, less, much = "0.00000093", "0.00000092", "1"  # 1,010 bytes are needed
+    done = run("plan", str(path), "--json", *limited(little, much))
+    assert (done.returncode, done.stderr) == (0, "")
+    most, least = json.loads(done.stdout)["front"]
+    assert (most["why_not"], least["iteration_time_us"]) == (None, None)
+    assert "the least found takes 1,010 bytes" in least["why_not"]
+    for limits in (limited(little), limited(less, little)):
+        done = run("plan", str(path), *limits)
+        assert (done.returncode, done.stdout) == (2, "")
+        (line,) = done.stderr.splitlines()
+        assert line.startswith("interlace: --memory-limit-gib: No program was found")
+        assert "takes at most 999 bytes" in line
+
+
+def test_the_limit_that_has_no_program_is_named_in_its_place() -> None:
+    with pytest.raises(InvalidRequest, match="at most 999 bytes") as caught:
+        solve(problem(request(memory_limits_bytes=[988, 999])))
+    assert [fault.pointer for fault in caught.value.faults] == ["/options/memory_limits_bytes/1"]
+
+
+def limited(*limits_gib: str) -> tuple[str, ...]:
+    return tuple(word for limit in limits_gib for word in ("--memory-limit-gib", limit))
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("plan", *limited("3")),
+        ("plan", *limited("3", "5.2")),
+        ("plan", *limited("3"), "--more-memory-gib", "1", "--barrier", "--baseline", "ddp"),
+        ("simulate", *limited("3"), "--policy", "ddp", "--barrier"),
+        ("sweep", *limited("3"), "--policy", "ddp", "--barrier"),
+    ],
+)
+def test_a_limit_without_buffers_is_said_once(
+    run: Run, tmp_path: Path, words: tuple[str, ...]
+) -> None:
+    """Policies and options of a chain would be right without it."""
+    path = tmp_path / "two.json"
+    path.write_text(json.dumps({**two_layers(), "options": {"baselines": ["wfbp", "pace"]}}))
+    done = run(words[0], str(path), *words[1:])
+    assert done.returncode == 2
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("interlace: --memory-limit-gib: ")
+    assert line.endswith("needs a graph with buffers.")
+
+
+def test_what_else_asks_for_a_program_is_said_beside_a_limit() -> None:
+    chain = two_layers(memory_limit_bytes=9, copy_gbps=3, baselines=["wfbp"])
+    assert refused(chain) == {
+        ("/options/memory_limit_bytes", "extra_field"),
+        ("/options/baselines/0", "out_of_range"),
+    }
+
+
 @pytest.mark.skipif(not FOLDER.is_dir(), reason="the shared graphs are not here")
 @pytest.mark.live  # five seconds of CPU
 def test_a_shared_graph_through_the_command(run: Run) -> None:

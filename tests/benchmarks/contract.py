@@ -1,9 +1,10 @@
 """Schemathesis against the real server, which wants keys: does it answer as its document says?
 
-Run it with ``python -m tests.benchmarks.contract [--cases 10000] [--seed 1]``. Schemathesis gets a
-venv of its own in a temporary directory, for it is no dependency. All phases (examples, coverage,
-fuzzing, stateful) and all checks but for what :data:`CONFIG` says; what its cases leave empty is
-filled in by ``contract_hooks.py``. Prints its report, and how often each operation answered how.
+Run it with ``python -m tests.benchmarks.contract [--cases 10000 | --minutes 10] [--seed 1]``.
+Schemathesis gets a venv of its own in a temporary directory, for it is no dependency. All phases
+(examples, coverage, fuzzing, stateful) and all checks but for what :data:`CONFIG` says; what its
+cases leave empty is filled in by ``contract_hooks.py``. With ``--minutes`` the phases share so much
+time and end in order. Prints its report, and how often each operation answered how.
 """
 
 import argparse
@@ -52,18 +53,20 @@ def _alone() -> dict[str, str]:
 
 
 def run(
-    command: Path, folder: Path, url: str, key: str, examples: int, seed: int
+    command: Path, folder: Path, url: str, key: str, effort: dict[str, object]
 ) -> tuple[int, int]:
-    """Run all phases; return the exit status and the number of cases."""
+    """Run all phases; return the exit status and the number of cases.
+
+    ``effort`` are options of schemathesis that say how much is tried, and with which seed.
+    """
     (folder / "schemathesis.toml").write_text(CONFIG.format(key=key))
     options = {
         "--checks": "all",
-        "--max-examples": examples,
         "--max-failures": 1_000,
         "--request-timeout": TIMEOUT_S,
         "--max-response-time": TIMEOUT_S,  # its own limit is less than a call may ask to wait
         "--generation-database": "none",
-        "--seed": seed,
+        **effort,
     }
     words = [str(word) for option in options.items() for word in option]
     hooks = Path(__file__).with_name("contract_hooks.py")
@@ -96,7 +99,9 @@ def answers(log: Path) -> dict[str, Counter[int]]:
 def main() -> None:
     """Run, print, and fail when there is a failure or there were too few cases."""
     parser = argparse.ArgumentParser(description=__doc__, add_help=True)
-    parser.add_argument("--cases", type=int, default=10_000, help="at least so many")
+    much = parser.add_mutually_exclusive_group()
+    much.add_argument("--cases", type=int, default=10_000, help="at least so many")
+    much.add_argument("--minutes", type=float, help="for so long, however many these are")
     parser.add_argument("--seed", type=int, default=1)
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
@@ -109,7 +114,10 @@ def main() -> None:
             paths = service.client.get("/openapi.json").json()["paths"].values()
             operations = sum(len(path) for path in paths)
             examples = max(50, -(-(asked.cases - COVERAGE) // operations))
-            status, cases = run(command, folder, url, server.key("them"), examples, asked.seed)
+            effort = {"--max-examples": examples, "--seed": asked.seed}
+            if asked.minutes is not None:
+                effort = {"--max-time": max(1, round(asked.minutes * 60)), "--seed": asked.seed}
+            status, cases = run(command, folder, url, server.key("them"), effort)
             found = answers(service.log)
     print("\nAnswers by status, as the server logged them:")
     for operation, statuses in sorted(found.items()):
@@ -117,7 +125,7 @@ def main() -> None:
         print(f"  {operation:<50} {counts}")
     failed = sum(n for counts in found.values() for each, n in counts.items() if each >= 500)
     print(f"{cases:,} cases, {failed:,} answers of 500 or more")
-    if status or cases < asked.cases:
+    if status or (asked.minutes is None and cases < asked.cases):
         sys.exit(status or f"fewer than {asked.cases:,} cases")
 
 

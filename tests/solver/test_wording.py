@@ -1,9 +1,14 @@
 """Words of faults: values as JSON has them, and the one rule for which name may be meant."""
 
+import math
+import pickle
+from copy import deepcopy
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from app.reading.parsing import read_json
 from solver.wording import meant, must_be, nearest, number, ranged, shown
 
 KNOWN = ("ring", "recursive_doubling", "halving_doubling", "startup_us", "duration_us")
@@ -17,7 +22,8 @@ KNOWN = ("ring", "recursive_doubling", "halving_doubling", "startup_us", "durati
         ("start_up_us", "startup_us"),
         ("duration", "duration_us"),
         ("halving", "halving_doubling"),
-        # near to nothing, too long to compare, no name
+        # words or units in common alone, near to nothing, too long to compare, no name
+        ("time_limit_us", None),
         ("xyzzy", None),
         ("", None),
         ("ring" * 100, None),
@@ -35,6 +41,13 @@ def test_one_wrong_letter_is_forgiven(name: str, data: st.DataObject) -> None:
     at = data.draw(st.integers(0, len(name) - 1))
     if len(name) > 4:
         assert nearest(name[:at] + name[at + 1 :], KNOWN) == name
+
+
+def test_names_that_share_words_alone_are_not_near() -> None:
+    limits = ["memory_limit_bytes", "memory_limits_bytes", "workers"]
+    assert nearest("time_limit_s", limits) is None
+    assert nearest("memory_limit", limits) == "memory_limit_bytes"
+    assert nearest("graph_sha256", ["graph_id"]) is None
 
 
 def test_a_name_keeps_its_own_case() -> None:
@@ -65,3 +78,14 @@ def test_rules_and_sentences() -> None:
     assert ranged(0, 1e9) == "0 to 1e+09"
     said = must_be("Policy", "one of ddp, wfbp", "dpd", ("ddp", "wfbp"))
     assert said == 'Policy must be one of ddp, wfbp, got "dpd". Did you mean ddp?'
+
+
+@pytest.mark.parametrize("sign", ["", "-"])
+def test_an_integer_that_is_too_long_is_shown_as_it_was_written(sign: str) -> None:
+    digits = sign + "123456789" * 600
+    (value,) = read_json(f"[{digits}]".encode())
+    assert (math.isinf(value), value < 0) == (True, sign == "-")
+    for each in (value, deepcopy(value), pickle.loads(pickle.dumps(value))):
+        assert shown(each) == f"{digits[:57]}..."
+    said = must_be("Workers", "1 to 8", value)
+    assert said == f"Workers must be 1 to 8, got {digits[:57]}...."

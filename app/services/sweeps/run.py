@@ -150,17 +150,8 @@ def _swept_problem(problem: CheckedRequest[SweepRequest]) -> _SweptProblem:
     graph = _prepared(problem)
     if faults := sweep_faults(graph, request):
         raise InvalidRequest(faults)
-    choices = request.choices()
-    # a graph with the sweep's barrier needs no second one
-    bare = [replace(choice, barrier=choice.barrier and not request.barrier) for choice in choices]
-    how = {
-        "seed": request.seed,
-        "time_limit_s": request.time_limit_s,
-        "launch_tolerance": request.launch_tolerance,
-        "believed": request.belief(),
-    }
-    cell = partial(_cell, graph, request.cluster, bare, how)
-    return _SweptProblem(graph, choices, request.points(), cell)
+    cell = partial(_cell, graph, request.cluster, request.bare_choices(), request.of_cells())
+    return _SweptProblem(graph, request.choices(), request.points(), cell)
 
 
 def _answer(
