@@ -102,7 +102,9 @@ def test_a_process_predicts_as_the_joint_normal_does() -> None:
     process = learned(x[:6], slopes[:6], values, crosses[:6])
     every = kernel(x, x, slopes, slopes, process.hyper)
     noise = np.exp(2 * process.hyper[-2])
-    own = np.diag(noises(process.hyper, crosses[:6]))
+    own = np.diag(process.noise)  # steps that cross nodes have their own
+    assert process.noise[[0, 3, 4]] == pytest.approx(np.full(3, noise))
+    assert process.usual == pytest.approx(noises(process.hyper, crosses[:6]))
     inside = np.linalg.inv(every[:6, :6] + own)
     mean, deviation = process.mean_and_deviation(x[6:], slopes[6:], crosses[6:])
     assert mean[0] == pytest.approx(every[6, :6] @ inside @ values)
@@ -212,3 +214,23 @@ def test_rows_that_do_not_fit_in_memory_were_recomputed() -> None:
     assert as_run.time_us == pytest.approx(rows[0].time_us, rel=0.05)
     assert as_said.time_us < 0.85 * rows[0].time_us
     assert fit_steps([rows[0], *steps(SHAPES, TRUE)]).recomputed == set()  # that one may fit
+
+
+def test_a_step_that_is_far_slower_than_its_neighbours_is_not_learned_from() -> None:
+    levels = (NetworkLevel("node", 8, 2400.0), NetworkLevel("spine", 64, 200.0))
+    cluster = TrainingCluster(ACCELERATORS["a100"], levels)
+    shapes = [
+        JobShape(tp=tp, pp=pp, dp=64 // tp // pp, micro_batch=micro, micro_batches=4)
+        for tp, pp in ((1, 1), (2, 2), (4, 2), (8, 1))
+        for micro in (1, 2, 4)
+    ]
+    rows = [
+        MeasuredShape(MODEL, cluster, shape, simulate_step(MODEL, cluster, shape, TRUE).time_us)
+        for shape in shapes
+    ]
+    slow = [replace(rows[4], time_us=1.5 * rows[4].time_us), *rows[:4], *rows[5:]]
+    (found,) = fit_steps(slow).predict_all(rows[4:5])
+    assert found.time_us == pytest.approx(rows[4].time_us, rel=0.1)
+    assert fit_steps(rows).predict_all(rows[4:5])[0].time_us == pytest.approx(
+        rows[4].time_us, rel=0.05
+    )

@@ -22,6 +22,8 @@ References
 .. [1] C. Rasmussen and C. Williams, Gaussian Processes for Machine Learning, 2006, sections 2.7
        (explicit basis functions), 4.2 and 5.4 (equation 5.9: the gradient).
 .. [2] M. Kennedy and A. O'Hagan, Bayesian Calibration of Computer Models, 2001.
+.. [3] K. Lange, R. Little and J. Taylor, Robust Statistical Modeling Using the t Distribution,
+       1989 (the variances' expectation).
 """
 
 from dataclasses import dataclass
@@ -46,6 +48,12 @@ _LAYER_LENGTH, _TENSOR_LENGTH, _OTHER_LENGTH, _LENGTH_SPREAD = 0.7, -0.7, 2.0, 0
 _SCALES, _SCALE_SPREAD = (log(0.15), log(0.05), log(0.03), log(0.005), log(0.03)), 0.7
 
 _BOUNDS = ((-1.5, 4.0), (-6.0, 0.0), (-6.0, 0.0), (-6.0, 0.0), (-7.5, -2.0), (-6.0, -1.5))
+
+#: Degrees of freedom of Student's t.
+TAIL = 4.0
+
+#: Rounds of hyperparameters and variances, and of the latter within one.
+_ROUNDS, _STEPS = 2, 10
 
 _LAYER = len(LAYER_FEATURES)
 
@@ -82,6 +90,8 @@ class Residual:
         The rows' weights in every mean.
     factor
         Cholesky factor of the rows' kernel.
+    noise, usual
+        Variance of each row's noise, as learned, and of another step like it.
     """
 
     features: FloatArray
@@ -89,6 +99,8 @@ class Residual:
     hyper: FloatArray
     weights: FloatArray
     factor: FloatArray
+    noise: FloatArray
+    usual: FloatArray
 
     def mean_and_deviation(
         self, features: FloatArray, slopes: FloatArray, crosses: FloatArray
@@ -112,11 +124,13 @@ class Residual:
     def left_out(self, values: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return each row's error when the others predict it, and the deviation they give it.
 
-        The hyperparameters are those of all rows (Rasmussen and Williams, equation 5.12).
+        The hyperparameters are those of all rows (Rasmussen and Williams, equation 5.12); the
+        deviation is with the usual noise, not with that of a row that is known to be slow.
         """
         inverse = cho_solve((self.factor, True), np.eye(len(values)))
         variance = 1 / np.diag(inverse)
-        return np.asarray((inverse @ values) * variance), np.sqrt(variance)
+        usual = np.maximum(variance - self.noise, 0.0) + self.usual
+        return np.asarray((inverse @ values) * variance), np.sqrt(usual)
 
     def posterior(self) -> FloatArray:
         """Return the standard deviation of the figures' logarithms once the rows are known."""
@@ -134,11 +148,35 @@ def learned(
     -----
     O(n^3) for each step of the search for hyperparameters, which begins at the prior's means.
     """
-    hyper = _hyperparameters(features, slopes, values, crosses)
-    rows = kernel(features, features, slopes, slopes, hyper) + np.diag(noises(hyper, crosses))
-    factor = np.asarray(np.linalg.cholesky(rows), float)
+    tails = crosses
+    for _ in range(_ROUNDS if crosses.any() else 1):
+        hyper = _hyperparameters(features, slopes, values, tails)
+        rows = kernel(features, features, slopes, slopes, hyper)
+        tails = _tails(rows, values, hyper, crosses, tails)
+    noise = noises(hyper, tails)
+    factor = np.asarray(np.linalg.cholesky(rows + np.diag(noise)), float)
     weights = cho_solve((factor, True), values)
-    return Residual(features, slopes, hyper, weights, factor)
+    return Residual(features, slopes, hyper, weights, factor, noise, noises(hyper, crosses))
+
+
+def _tails(
+    rows: FloatArray,
+    values: FloatArray,
+    hyper: FloatArray,
+    crosses: FloatArray,
+    tails: FloatArray,
+) -> FloatArray:
+    """Return the variance of each row's noise between nodes over the usual one, by expectation."""
+    if not crosses.any():
+        return tails
+    usual, (one, between) = noises(hyper, crosses), np.exp(2 * hyper[-2:])
+    for _ in range(_STEPS):
+        noise = noises(hyper, tails)
+        inverse = np.linalg.inv(rows + np.diag(noise))
+        squares = (noise * (inverse @ values)) ** 2 + noise - noise**2 * np.diag(inverse)
+        learned_noise = usual * (TAIL + squares / usual) / (TAIL + 1)
+        tails = np.asarray(crosses * np.maximum(learned_noise - one, 0.0) / between)
+    return tails
 
 
 def noises(hyper: FloatArray, crosses: FloatArray) -> FloatArray:
