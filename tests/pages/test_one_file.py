@@ -18,6 +18,7 @@ from tests.app.service import Json, Service, two_layers
 from tests.pages.accessible import breaches, everywhere
 from tests.pages.conftest import PATIENCE_MS
 from tests.pages.downloads import saved
+from tests.waiting import until
 
 HOSTILE = '</script><!--<script><img src=x onerror=alert(1)> "&amp;\u2028'
 
@@ -125,6 +126,17 @@ def kinds(service: Service) -> dict[str, tuple[str, tuple[str, ...]]]:
     }
 
 
+def said(page: Page, where: str) -> list[str]:
+    """Return what stands there, but for the button that a file has not."""
+    texts = page.locator(where).all_inner_texts()
+    return [text.removesuffix("Save as one file").rstrip() for text in texts]
+
+
+def say_the_same(one: Page, other: Page, where: str) -> None:
+    """Wait until both pages say the same there: charts come late."""
+    until(lambda: said(one, where) == said(other, where))
+
+
 def test_every_answer_is_saved_as_one_file(
     page: Page, service: Service, opened: Opened, tmp_path: Path
 ) -> None:
@@ -136,9 +148,7 @@ def test_every_answer_is_saved_as_one_file(
         file.write_text(saved(page, button), encoding="utf-8")
         alone = opened(file)
         for where in ("h1", ".track-head", *(f"#{section}" for section in sections)):
-            here, there = (each.locator(where).all_inner_texts() for each in (alone, page))
-            there = [text.removesuffix("Save as one file").rstrip() for text in there]
-            assert [text.rstrip() for text in here] == there, (name, where)
+            say_the_same(alone, page, where)
         assert breaches(alone) == []
         assert alone.get_by_role("button", name="Save as one file").count() == 0
         assert alone.locator("a[href^='/']:visible").count() == 0
