@@ -103,6 +103,8 @@ def _range(
     """Return least and most bytes that were measured; None when nobody knows."""
     if sizes:
         return sizes[0].bytes, sizes[-1].bytes
+    if kind in model.measured_of_kinds:
+        return model.range_of(kind)
     if kind == ALL_REDUCE:
         return model.range
     bends = _bends_of_model(kind, model)

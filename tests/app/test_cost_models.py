@@ -341,6 +341,9 @@ def test_curves_of_each_kind_and_of_figures(service: Service) -> None:
     gather = found["kinds"][1]["curves"][0]
     assert gather["residuals"] == []
     assert {"bytes": 8_000, "us": 80.0} in gather["points"]
+    told = {"all_reduce": [700, 3_000], "all_gather": [2_000, 8_000]}
+    own = curves_of(service, made(service, model={**body, "measured_of_kinds": told})["id"])
+    assert {kind["kind"]: kind["measured_bytes"] for kind in own["kinds"]} == told
     nodes = {"algorithm": "hierarchical", "bandwidth_gbps": 10, "node_workers": 4}
     ring = curves_of(service, made(service, model=nodes | {"node_bandwidth_gbps": 100})["id"])
     assert ring["workers"] == 8
