@@ -150,7 +150,7 @@ def compare(first: Plan, second: Plan) -> "PlanComparison":
     >>> cluster = {"workers": 8, "bandwidth_gbps": 10, "startup_us": 50}
     >>> first = interlace.plan("two_layers", cluster, {"barrier": True})
     >>> interlace.compare(first, interlace.plan("two_layers", cluster))
-    <PlanComparison: The second takes 0.350 ms (4.0 %) less than the first.>
+    <PlanComparison: B takes 0.350 ms (4.0 %) less than A.>
     """
     from app.services.comparisons import compared  # noqa: PLC0415 - takes time
     from interlace.results.comparison import PlanComparison  # noqa: PLC0415

@@ -34,7 +34,9 @@ class ChangedBucket(AnswerModel):
 class AnswerComparison(AnswerModel):
     """Two answers side by side."""
 
-    sentence: Annotated[str, Field(description="Which is faster, and by how much.")]
+    sentence: Annotated[
+        str, Field(description="Which is faster, and by how much: A is the first, B the second.")
+    ]
     notes: Annotated[
         list[str], Field(description="In what they differ besides: graph, cluster, options.")
     ]

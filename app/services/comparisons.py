@@ -81,7 +81,7 @@ def _sentence(first: Answer, second: Answer) -> str:
         return f"Both take {before / 1e3:,.3f} ms."
     less, word = abs(before - after), "less" if after < before else "more"
     share = f" ({100 * less / before:.1f} %)" if before > 0 else ""
-    return f"The second takes {less / 1e3:,.3f} ms{share} {word} than the first."
+    return f"B takes {less / 1e3:,.3f} ms{share} {word} than A."
 
 
 def _notes(first: Answer, second: Answer) -> list[str]:
@@ -89,14 +89,14 @@ def _notes(first: Answer, second: Answer) -> list[str]:
     notes = []
     if one.graph_sha256 != other.graph_sha256:
         notes.append("They are of different graphs.")
-    for what in ("cluster", "options"):
+    for what, said_of in (("cluster", "clusters"), ("options", "options")):
         mine, theirs = (getattr(each, what).model_dump(mode="json") for each in (one, other))
         names = [name for name in mine if name in theirs and mine[name] != theirs[name]]
         if names:
             said = ", ".join(
                 f"{name} {_value(mine[name])} and {_value(theirs[name])}" for name in names
             )
-            notes.append(f"Their {what} differ: {said}.")
+            notes.append(f"Their {said_of} differ: {said}.")
     return notes
 
 

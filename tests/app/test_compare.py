@@ -22,7 +22,7 @@ def test_a_plan_and_itself(files: Path, run: Run) -> None:
     done = run("compare", "one.json", "one.json")
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith("Both take 8.400 ms.\n\n")
-    assert "one.json (A)" in done.stdout
+    assert "A: one.json" in done.stdout
     assert done.stdout.endswith("2 buckets in both; 0 in one alone\n")
 
 
@@ -34,8 +34,8 @@ def test_a_plan_and_a_request_of_another_cluster(files: Path, run: Run) -> None:
     done = run("compare", "one.json", "other.json")
     assert (done.returncode, done.stderr) == (0, "")
     first, second, third, *_ = done.stdout.splitlines()
-    assert first.startswith("The second takes ")
-    assert second == "Their cluster differ: workers 8 and 4."
+    assert first.startswith("B takes ")
+    assert second == "Their clusters differ: workers 8 and 4."
     assert third == "Their options differ: barrier False and True."
     told = json.loads(run("compare", "one.json", "other.json", "--json").stdout)
     assert told["sentence"] == first
@@ -78,14 +78,14 @@ def test_a_service_compares_as_the_command_does(service: Service, files: Path, r
         ("first", 1),  # g1, when g2 has been sent
     ]
     by = single["iteration_time_us"] - made["iteration_time_us"]
-    assert found["sentence"].startswith(f"The second takes {by / 1e3:.3f} ms (")
+    assert found["sentence"].startswith(f"B takes {by / 1e3:.3f} ms (")
     assert found["notes"] == []
     Path("a.json").write_text(json.dumps(made))
     Path("b.json").write_text(json.dumps(other))
     query["second"] = f"plans/{other['id']}"
     found = service.client.get("/v1/comparisons", params=query).json()
     assert json.loads(run("compare", "a.json", "b.json", "--json").stdout) == found
-    assert "Their cluster differ: workers 8 and 4." in found["notes"]
+    assert "Their clusters differ: workers 8 and 4." in found["notes"]
     query["second"] = "sweeps/1"
     assert service.client.get("/v1/comparisons", params=query).status_code == 422
     query["second"] = "plans/0000"

@@ -18,7 +18,7 @@ def test_two_answers_are_compared(page: Page, service: Service) -> None:
     by = other["iteration_time_us"] - plan["iteration_time_us"]
     assert by > 0
     expect(page.locator("#figures .summary")).to_contain_text(
-        f"{100 * by / plan['iteration_time_us']:.1f} %) more than the first"
+        f"{100 * by / plan['iteration_time_us']:.1f} %) more than A"
     )
     heads = page.locator("#timeline .track-head")
     expect(heads).to_have_count(2)
@@ -26,7 +26,7 @@ def test_two_answers_are_compared(page: Page, service: Service) -> None:
     expect(page.locator("#buckets tbody tr")).to_have_count(3)  # two alone, and both together
     page.get_by_role("button", name="Swap").click()
     expect(page).to_have_url(re.compile(rf"b={plan['id']}"))
-    expect(page.locator("#figures .summary")).to_contain_text("less than the first")
+    expect(page.locator("#figures .summary")).to_contain_text("less than A")
     for width in (1280, 390):
         page.set_viewport_size({"width": width, "height": 900})
         assert breaches(page) == []

@@ -35,9 +35,7 @@ def compare(
 
     at = server_at(server)
     found = compared(*(_plan(name, at) for name in (first, second)))
-    names = (_short(first), _short(second))
-    if names[0] == names[1]:
-        names = (f"{names[0]} (A)", f"{names[1]} (B)")
+    names = (f"A: {_short(first)}", f"B: {_short(second)}")
     print(found.model_dump_json(indent=1) if json_ else render(found, names))
 
 
