@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Literal, Protocol
 
 from solver.evidence.gain import VERDICTS, Gain, Verdict, share_text
-from solver.evidence.headline import WAITS, Headline, named, share_said
+from solver.evidence.headline import WAITS, Headline, named, share_alone, share_said
 
 #: What limits an iteration, by the word of an explanation.
 Limit = Literal["compute", "bandwidth", "startup", "tensor", "op", "policy"]
@@ -73,6 +73,9 @@ class Brief:
         What limits the iteration; empty where that is not known.
     next
         What to do.
+    tuned
+        What it comes to beside DDP at its best cap, under the same barrier; empty where that is
+        what is spoken of, or nothing is DDP.
     """
 
     verdict: Verdict | None
@@ -87,11 +90,12 @@ class Brief:
     sentence: str
     limit: str
     next: str
+    tuned: str = ""
 
     @property
     def sentences(self) -> tuple[str, ...]:
         """All that is said."""
-        return tuple(filter(None, (self.sentence, self.limit, self.next)))
+        return tuple(filter(None, (self.sentence, self.tuned, self.limit, self.next)))
 
 
 def brief_of(
@@ -125,6 +129,7 @@ def brief_of(
         return None
     gains = sorted(found.gains, key=lambda gain: _is_other(gain, barrier=barrier))
     gain = next((each for each in gains if each.verdict == "worth_it"), gains[0])
+    tuned = _tuned(gain, found.gains)
     return Brief(
         gain.verdict,
         named(gain),
@@ -137,7 +142,8 @@ def brief_of(
         gain.barrier,
         _sentence(gain),
         _of_plan(gain, limit_said(limited_by, exposed_us, iteration_time_us), barrier=barrier),
-        _next(gain, helps_most(moved, iteration_time_us), barrier=barrier),
+        _next(gain, tuned, helps_most(moved, iteration_time_us), barrier=barrier),
+        _tuned_said(tuned),
     )
 
 
@@ -176,19 +182,47 @@ def helps_most(moved: Sequence[Moved], iteration_time_us: float) -> str:
 def _sentence(gain: Gain) -> str:
     verdict = "Nothing takes time" if gain.verdict is None else VERDICTS[gain.verdict]
     where = "" if gain.barrier is None else f" {WAITS[gain.barrier]}"
-    between = ""
-    if gain.gain_low is not None and gain.gain_high is not None:
-        between = f" ({_tenths(gain.gain_low)} to {_tenths(gain.gain_high)} % if costs are off)"
     return (
         f"{verdict[0].upper()}{verdict[1:]}: what you run, {named(gain)}, takes "
         f"{_ms(gain.today_us)}, planned {_ms(gain.plan_us)}{where}: "
-        f"{share_said(gain)}{between}. Nothing is faster than {_ms(gain.lower_bound_us)}."
+        f"{share_said(gain)}{_between(gain)}. Nothing is faster than {_ms(gain.lower_bound_us)}."
     )
 
 
-def _next(gain: Gain, helps: str, *, barrier: bool | None) -> str:
-    """Say what to do, by the verdict."""
+def _tuned(gain: Gain, gains: Sequence[Gain]) -> Gain | None:
+    """Return what the plan gains over DDP at its best cap, where DDP as it is is spoken of."""
+    if gain.over != "ddp":
+        return None
+    its = (each for each in gains if each.over == "ddp_tuned" and each.barrier is gain.barrier)
+    return next((each for each in its if each.verdict is not None), None)
+
+
+def _tuned_said(best: Gain | None) -> str:
+    if best is None or best.verdict is None:
+        return ""
+    if best.bucket_cap_mb is None:
+        return "No other cap of its buckets is better for DDP."
+    return (
+        f"At its best cap (bucket_cap_mb {best.bucket_cap_mb:g}) DDP takes {_ms(best.today_us)}, planned {_ms(best.plan_us)}: "
+        f"{share_alone(best)}{_between(best)}: {VERDICTS[best.verdict]}."
+    )
+
+
+def _between(gain: Gain) -> str:
+    """Say between what a gain lies; empty where that is not known."""
+    if gain.gain_low is None or gain.gain_high is None:
+        return ""
+    return f" ({_tenths(gain.gain_low)} to {_tenths(gain.gain_high)} % if costs are off)"
+
+
+def _next(gain: Gain, tuned: Gain | None, helps: str, *, barrier: bool | None) -> str:
+    """Say what to do, by the verdict; a cap of DDP's buckets where that is worth as much."""
     if gain.verdict == "worth_it":
+        if tuned and tuned.verdict and tuned.verdict != "worth_it" and tuned.bucket_cap_mb:
+            beside = VERDICTS[tuned.verdict]
+            return (
+                f"Next: set DDP's bucket_cap_mb to {tuned.bucket_cap_mb:g} (beside it: {beside})."
+            )
         what = f"plan it {WAITS[bool(gain.barrier)]} and run that"
         by = gain.runtime or "whatever carries launches in its order"
         return f"Next: {what if _is_other(gain, barrier=barrier) else 'run the plan'} ({by})."

@@ -107,12 +107,19 @@ def _with_verdict(gains: Sequence[Gain]) -> str:
 
 def share_said(gain: Gain) -> str:
     """Say how much less a plan takes than what you run, such as ``5.1 % less than DDP``."""
-    name = named(gain)
-    if gain.gain is None:
-        return f"as long as {name}"
-    if share_text(gain.gain) == share_text(0.0):
-        return f"as long as {name}"
-    return f"{share_text(gain.gain)} {'less' if gain.gain > 0 else 'more'} than {name}"
+    share = share_alone(gain)
+    return f"{share} {'as' if share == _AS_LONG else 'than'} {named(gain)}"
+
+
+#: What a plan takes that saves nothing.
+_AS_LONG = "as long"
+
+
+def share_alone(gain: Gain) -> str:
+    """Say how much less a plan takes, such as ``5.1 % less``."""
+    if gain.gain is None or share_text(gain.gain) == share_text(0.0):
+        return _AS_LONG
+    return f"{share_text(gain.gain)} {'less' if gain.gain > 0 else 'more'}"
 
 
 def named(gain: Gain) -> str:

@@ -16,7 +16,7 @@ PATH = [
 ]
 FOUND = Brief(
     *("worth_it", "DDP", 2_000.0, 1_000.0, 900.0, 0.5, 0.4, 0.6, False),
-    *("Worth it: half the time.", "Bandwidth limits it.", "Next: run it."),
+    *("Worth it: half the time.", "Bandwidth limits it.", "Next: run it.", "At its best: less."),
 )
 
 
@@ -31,7 +31,7 @@ def terminal(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
 
 def test_piped_it_is_plain() -> None:
     assert page(first_screen(FOUND, PATH)) == (
-        "Worth it: half the time.\nBandwidth limits it.\nNext: run it."
+        "Worth it: half the time.\nAt its best: less.\nBandwidth limits it.\nNext: run it."
     )
     assert page(first_screen(None, PATH)) == ""
 

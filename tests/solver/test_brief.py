@@ -64,6 +64,39 @@ def test_what_to_do_follows_from_the_verdict(gain: Gain, words: str) -> None:
     assert found.next.startswith(words)
 
 
+@pytest.mark.parametrize(
+    ("tuned", "said", "then"),
+    [
+        (
+            _gain(over="ddp_tuned", today_us=8_100.0, gain=1 / 81, gain_low=0.011, bucket_cap_mb=2),
+            "At its best cap (bucket_cap_mb 2) DDP takes 8.100 ms, planned 8.000 ms: 1.2 % less "
+            "(1.1 to 25.0 % if costs are off): worth it.",
+            "Next: run the plan (PyTorch: PlannedDDP).",
+        ),
+        (
+            _gain("nothing", over="ddp_tuned", today_us=8_000.0, gain=0.0, bucket_cap_mb=2.5),
+            "At its best cap (bucket_cap_mb 2.5) DDP takes 8.000 ms, planned 8.000 ms: as long "
+            "(10.0 to 25.0 % if costs are off): nothing to gain.",
+            "Next: set DDP's bucket_cap_mb to 2.5 (beside it: nothing to gain).",
+        ),
+        (
+            _gain(over="ddp_tuned"),
+            "No other cap of its buckets is better for DDP.",
+            "Next: run the plan (PyTorch: PlannedDDP).",
+        ),
+        (_gain(None, over="ddp_tuned"), "", "Next: run the plan (PyTorch: PlannedDDP)."),
+        (_gain(over="ddp_tuned", barrier=True), "", "Next: run the plan (PyTorch: PlannedDDP)."),
+    ],
+)
+def test_ddp_at_its_best_stands_beside_it_under_the_same_barrier(
+    tuned: Gain, said: str, then: str
+) -> None:
+    found = _brief(_gain(), tuned)
+    assert found is not None
+    assert (found.tuned, found.next) == (said, then)
+    assert (said in found.sentences) is bool(said)
+
+
 def test_the_gain_that_is_worth_it_is_spoken_of_and_of_which_plan_the_limit_is() -> None:
     found = _brief(_gain("nothing", barrier=True), _gain(), barrier=True)
     assert found is not None

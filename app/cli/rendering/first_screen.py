@@ -25,7 +25,7 @@ def first_screen(found: Brief | None, path: Sequence[PathStep] | None) -> Iterat
         return
     verdict, figures = found.sentence.split(":", 1)
     yield Said(f"{verdict}:{figures}", len(verdict), _COLOURS.get(found.verdict or "", "bold"))
-    yield from filter(None, (found.limit, found.next))
+    yield from filter(None, found.sentences[1:])
     yield from _strip(path)
 
 

@@ -124,7 +124,7 @@ export function answer(host, body) {
   const isPlan = body.lower_bound_us !== undefined;
   const help = isPlan ? null : mostHelp(body);
   const todo = isPlan
-    ? [body.summary ? null : body.brief?.limit, body.brief?.next]
+    ? [body.brief?.tuned, body.summary ? null : body.brief?.limit, body.brief?.next]
     : [help && `Of all that was tried, ${help}.`];
   fill(
     host,
