@@ -84,7 +84,7 @@ def test_the_first_screen_answers(page: Page, service: Service) -> None:
         for name in ("today_us", "plan_us", "lower_bound_us")
     ]
     expect(page.locator("#answer .figure.plan .badge")).to_have_text(VERDICTS[gain["verdict"]])
-    expect(page.locator("#answer .todo")).to_have_text(gain["next"])
+    expect(page.locator("#answer .todo")).to_have_text(f"{gain['tuned']} {gain['next']}")
     bars = page.locator("#times .plot .ytick text")
     expect(bars.filter(has_text=f"what you run: {gain['over']}").first).to_be_visible()
     whole = page.locator("#timeline .plot").bounding_box()
