@@ -100,20 +100,32 @@ class _TimedEnds:
 
     def next(self, labels: dict[int, _Reached]) -> dict[int, _Reached]:
         """Return the labels of one launch more."""
+        if not labels:
+            return {}
+        places = sorted(labels)
+        counts = [len(labels[at].before) for at in places]
+        upto = np.cumsum([0, *counts])  # labels before each of the places
+        before = np.concatenate([labels[at].before for at in places])
+        after = np.concatenate([labels[at].after for at in places])
+        origin = np.repeat(places, counts)
+        number = np.arange(upto[-1]) - np.repeat(upto[:-1], counts)
         found = {}
         for place in range(1, len(self.places) - 1):
-            earlier = [at for at in labels if at < place]
-            if earlier and len((some := self._at(place, earlier, labels)).before):
+            till = upto[np.searchsorted(places, place)]
+            here = before[:till], after[:till], origin[:till], number[:till]
+            if till and len((some := self._at(place, *here)).before):
                 found[place] = some
         return found
 
-    def _at(self, place: int, earlier: Sequence[int], labels: dict[int, _Reached]) -> _Reached:
+    def _at(
+        self,
+        place: int,
+        before: FloatArray,
+        after: FloatArray,
+        origin: IntArray,
+        number: IntArray,
+    ) -> _Reached:
         """Return the labels of a place whose last group begins at one of those before."""
-        counts = [len(labels[at].before) for at in earlier]
-        before = np.concatenate([labels[at].before for at in earlier])
-        after = np.concatenate([labels[at].after for at in earlier])
-        origin = np.repeat(earlier, counts)
-        number = np.concatenate([np.arange(n) for n in counts])
         time = self.time[origin, place]
         sooner = np.maximum(before, self.release[place]) + time
         later = np.maximum(after, self.tail[place]) + time
