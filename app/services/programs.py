@@ -38,7 +38,7 @@ from solver.programs.result import ProgramPlan, RoomierPlan
 SEARCH = "search"
 
 #: What ended the search for a program that is shown before it was done.
-_EARLY = "a look at it before it was done"
+_EARLY = "an interruption, or a look at it while it runs"
 
 
 def solve_program(
