@@ -80,7 +80,7 @@ def _plan(row: ShapeRow) -> Iterator[Line]:
         return
     yield from headline(row.plan.headline)
     if row.plan.forward_prefetch is None:
-        yield f"It sends gradients in {counted(len(row.plan.launches), 'launch')}."
+        yield f"It sends gradients in {counted(len(row.plan.launches), 'launch', 'launches')}."
         return
     yield (
         f"FSDP2: {counted(len(row.plan.launches), 'unit')}, prefetch {row.plan.forward_prefetch} "
