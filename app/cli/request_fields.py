@@ -954,6 +954,12 @@ FIELDS: dict[str, RequestField] = {
         most=256,
         default="1",
     ),
+    "ShapeRequest.planned": RequestField(
+        "How many of the best have their communication planned",
+        least=0,
+        most=10,
+        default="1",
+    ),
     "ShapeRequest.pp": RequestField(
         "Ways, at most 128",
         least=1,

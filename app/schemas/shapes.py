@@ -5,6 +5,7 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from app.schemas.base import AnswerModel, Name, OneOf, RequestModel
+from solver.shapes.communication.shape_plan import ShapePlan
 from solver.shapes.efficiency import ASSUMED, FIGURES, Efficiencies
 from solver.shapes.fit.figures import FittedFigure
 from solver.shapes.hardware import ACCELERATORS, Accelerator, NetworkLevel
@@ -208,6 +209,7 @@ class ShapeRequest(RequestModel):
         float | None, Field(ge=0, le=1e9, description="In any currency.")
     ] = None
     count: Annotated[int, Field(ge=1, le=1_000, description="How many of the best.")] = 10
+    planned: Annotated[int, Field(ge=0, le=10, description="How many of the best are planned.")] = 1
     launch: Annotated[
         Program | None, Field(description="A program whose arguments the shapes are to have.")
     ] = None
@@ -268,6 +270,10 @@ class ShapeRow(AnswerModel):
     why: str
     launch: Annotated[
         LaunchArguments | None, Field(description="To run it; null unless asked for.")
+    ]
+    plan: Annotated[
+        ShapePlan | None,
+        Field(description="Of its data-parallel communication; null beyond the first `planned`."),
     ]
 
 

@@ -1,6 +1,6 @@
 """Shapes of a job: ranked, with what they rest on."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,8 +15,10 @@ from app.schemas.shapes import (
     ShapeTimelineRequest,
     TransformerBody,
 )
+from app.services.shape_plans import plans_of
 from solver.codes import FaultCode
 from solver.errors import Fault, InterlaceError
+from solver.shapes.communication.shape_plan import ShapePlan
 from solver.shapes.efficiency import Efficiencies
 from solver.shapes.fit.figures import assumed_figures
 from solver.shapes.fit.rows import MeasuredShape, faults_of_rows
@@ -97,13 +99,14 @@ def answer_of(request: ShapeRequest, told: RankingFollower | None = None) -> Sha
     known = request.to_efficiencies() if fit is None else fit.known
     ranking = _ranking(request, checked, known, told)
     stated = frozenset(request.efficiencies)
+    plans = plans_of(ranking, request.planned, model, cluster, known, fit, stated, told)
     return ShapeAnswer.of(
         ranking,
         model=model.name,
         parameters=model.parameters,
         gpus=request.gpus,
-        best=[_row(each, model, cluster, fit, request.launch) for each in ranking.best],
-        front=[_row(each, model, cluster, fit, request.launch) for each in ranking.front],
+        best=[_row(each, model, cluster, fit, request.launch, plans) for each in ranking.best],
+        front=[_row(each, model, cluster, fit, request.launch, plans) for each in ranking.front],
         figures=list(fit.figures if fit else assumed_figures(known, stated)),
         rows=len(checked.rows),
         rows_error=fit.error if fit else None,
@@ -257,6 +260,7 @@ def _row(
     cluster: TrainingCluster,
     fit: ShapeFit | None,
     program: str | None,
+    plans: Mapping[JobShape, ShapePlan],
 ) -> ShapeRow:
     predicted: PredictedStep | None = None
     if fit is not None:
@@ -273,6 +277,7 @@ def _row(
         memory_rank=ranked.memory.rank,
         exposed=[ExposedGroup(group=name, us=us) for name, us in ranked.step.exposed],
         launch=None if program is None else PROGRAMS[program](model, ranked.shape),
+        plan=plans.get(ranked.shape),
     )
 
 

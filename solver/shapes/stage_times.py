@@ -82,21 +82,19 @@ def stage_times(
                 groups = [one + two for one, two in zip(groups, times[3], strict=True)]
         passes.append([forward, backward - weights, weights])
         exposed.append(groups)
-    enter_us, (loss_us, loss_back_us) = _ends(model, cluster, shape, known)
     _gather_ends(model, cluster, shape, known, passes, exposed)
-    passes[0][0] += enter_us + 0.1 * known.batch_us
-    passes[0][1] += enter_us
-    passes[-1][0] += loss_us + 0.4 * known.batch_us
-    passes[-1][1] += loss_back_us + 0.4 * known.batch_us
+    ends = end_passes(model, cluster, shape, known)
+    for each, end in zip((passes[0], passes[-1]), ends, strict=True):
+        each[0] += end[0]
+        each[1] += end[1]
     if shape.pp > 1:
         for each in passes:
             each[0] += known.send_us
             each[1] += known.send_us
-    ends = step_ends(model, cluster, shape, known)
     return StageTimes(
         tuple((forward, backward, weights) for forward, backward, weights in passes),
         _messages(model, cluster, shape, known),
-        *ends,
+        *step_ends(model, cluster, shape, known),
         known.step_us,
         tuple(zip(GROUPS, max(exposed, key=sum), strict=True)),
     )
@@ -216,17 +214,24 @@ def _gather_ends(
         exposed[-1][GROUPS.index("sharding")] += left
 
 
-def _ends(
+def end_passes(
     model: Transformer, cluster: TrainingCluster, shape: JobShape, known: Efficiencies
-) -> tuple[float, tuple[float, float]]:
-    """Time of the embedding, and of the head and its loss, forward and backward [us]."""
+) -> tuple[tuple[float, float], tuple[float, float]]:
+    """Return the times of the embedding, and of the head and its loss, forward and backward [us].
+
+    With them is what the host takes for a micro-batch besides its layers.
+    """
     tokens = shape.micro_batch * model.sequence / shape.cp
     per_us = cluster.accelerator.memory_gbps * 1e3 * known.memory
     rate = cluster.accelerator.flops_per_us("bf16") * known.matmul
     enter = 6 * ELEMENT * tokens * model.hidden / per_us
     logits = tokens * model.vocabulary / shape.tp
     head = 2 * logits * model.hidden / rate + 6 * ELEMENT * logits / per_us
-    return enter, (known.head * head, 2 * known.head * head)
+    host = 0.4 * known.batch_us
+    return (
+        (enter + 0.1 * known.batch_us, enter),
+        (known.head * head + host, 2 * known.head * head + host),
+    )
 
 
 def _messages(

@@ -62,6 +62,16 @@ def stage_parameters(model: Transformer, shape: JobShape) -> list[tuple[float, f
     return stages
 
 
+def layer_parameters(model: Transformer, shape: JobShape) -> list[float]:
+    """Return the parameters on one rank of each layer, its experts among them."""
+    model = model.split(shape.tp)
+    found = (
+        _parameters(model, shape, layer, 1, is_first=False, is_last=False)
+        for layer in range(model.layers)
+    )
+    return [dense + experts for dense, experts in found]
+
+
 def _parameters(
     model: Transformer, shape: JobShape, first: int, count: int, *, is_first: bool, is_last: bool
 ) -> tuple[float, float]:

@@ -32,6 +32,7 @@ JOB: dict[str, Any] = {
     "global_batch": 64,
     "micro_batch": [1, 2],
     "count": 3,
+    "planned": 0,
 }
 #: A model that every small count divides, and these.
 MANY: dict[str, Any] = {
@@ -46,6 +47,7 @@ WAYS = [n for n in range(1, 129) if 720720 % n == 0]
 FLAGS = (
     *("--model", "llama3-8b", "--gpu", "h100", "--gpus", "16", "--node-gbps", "3600"),
     *("--network-gbps", "400", "--global-batch", "64", "--micro-batch", "1,2", "--count", "3"),
+    *("--planned", "0"),
 )
 
 
@@ -127,6 +129,46 @@ def test_measured_steps_give_intervals(tmp_path: Path, run: Run) -> None:
     assert "Intervals from so few rows are rough" in done.stdout
     stated = run("shape", *FLAGS, "--rows", str(rows), "--set", "efficiencies.matmul=0.6")
     assert "Stated figures give way to the rows: matmul." in " ".join(stated.stdout.split())
+
+
+def test_the_best_is_planned_and_its_gain_is_judged(run: Run) -> None:
+    piped = {"pp": [2], "shardings": ["optimizer"], "planned": 2, "micro_batch": [1]}
+    answer = interlace.shape(JOB | piped)
+    first, second, third = answer.best
+    assert third.plan is None
+    for row in (first, second):
+        assert row.plan is not None
+        assert row.plan.headline is not None
+        (gain,) = row.plan.headline.gains
+        assert (gain.over, gain.verdict) == ("fifo", "too_close")
+        assert "figures are assumed" in gain.why
+        assert gain.lower_bound_us <= gain.plan_us
+    stated = interlace.shape(JOB | piped | {"efficiencies": {"matmul": 0.5, "reductions": 1.0}})
+    plan = stated.best[0].plan
+    assert plan is not None
+    assert plan.headline is not None
+    assert plan.headline.gains[0].gain == first.plan.headline.gains[0].gain
+    assert "assumed" not in plan.headline.gains[0].why
+    done = run(
+        *("shape", *FLAGS, "--pp", "2", "--micro-batch", "1", "--planned", "2"),
+        *("--set", 'shardings=["optimizer"]', "--progress"),
+    )
+    assert done.returncode == 0
+    assert f"Inside {first.name}:\nGain over what you run: " in done.stdout
+    assert done.stderr.splitlines()[-1].startswith("interlace: plans: ")
+
+
+def test_measured_steps_decide_which_gains_are_claimed() -> None:
+    rows = [
+        {"shape": {"tp": tp, "dp": 16 // tp, "micro_batches": 4 * tp}, "time_us": us}
+        for tp, us in ((2, 5.2e6), (4, 5.9e6), (8, 6.4e6))
+    ]
+    shape = {"tp": [2], "pp": [2], "shardings": ["none"], "micro_batch": [1], "planned": 1}
+    answer = interlace.shape(JOB | shape | {"rows": rows})
+    plan = answer.best[0].plan
+    assert plan is not None
+    assert plan.headline is not None
+    assert all(gain.verdict in ("too_close", "nothing") for gain in plan.headline.gains)
 
 
 def test_a_request_from_a_file_with_a_field_set(tmp_path: Path, run: Run) -> None:

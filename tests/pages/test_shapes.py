@@ -22,6 +22,9 @@ def test_the_best_shape_and_another_one(page: Page, service: Service) -> None:
     expect(figures.first).to_have_text(told["best"][0]["name"])
     expect(page.locator("#answer .summary")).to_contain_text(f"{told['shapes']} shapes looked at")
     expect(page.locator("#front .plot .main-svg").first).to_be_visible()
+    inside = page.locator("#chosen .inside")
+    expect(inside).to_contain_text(told["best"][0]["plan"]["headline"]["sentence"])
+    expect(inside).to_contain_text("No schedule below")
     head = page.locator("#timeline .track-head")
     expect(head).to_contain_text(told["best"][0]["name"])
     assert everywhere(page) == []
@@ -30,6 +33,7 @@ def test_the_best_shape_and_another_one(page: Page, service: Service) -> None:
     row.focus()
     page.keyboard.press("Enter")
     expect(page.locator("#chosen h2")).to_have_text(second)
+    expect(inside).to_have_count(0)
     expect(page.locator("#chosen pre")).to_contain_text("--global-batch-size 64")
     expect(head).to_contain_text(second)
     link = page.url

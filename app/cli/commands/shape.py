@@ -52,6 +52,7 @@ def shape(
     ] = None,
     price_per_gpu_hour: Annotated[float | None, option("ShapeRequest.price_per_gpu_hour")] = None,
     count: Annotated[int | None, option("ShapeRequest.count", metavar="N")] = None,
+    planned: Annotated[int | None, option("ShapeRequest.planned", metavar="N")] = None,
     launch: Annotated[str | None, option("ShapeRequest.launch", metavar="NAME")] = None,
     timeline: Annotated[
         Path | None,
@@ -102,6 +103,7 @@ def shape(
         rows=rows_of(rows),
         price_per_gpu_hour=price_per_gpu_hour,
         count=count,
+        planned=planned,
         launch=launch,
         levels=levels_of(node_gpus, node_gbps, network_gbps),
     )

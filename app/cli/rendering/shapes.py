@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from app.cli.rendering.figures import counted
+from app.cli.rendering.headlines import headline
 from app.cli.rendering.page import Line, page
 from app.cli.rendering.tables import table
 from app.schemas.shapes import ShapeAnswer, ShapeRow
@@ -21,6 +22,7 @@ def render(answer: ShapeAnswer) -> str:
         [head],
         [_rows(answer.best)] if answer.best else [],
         ["Slower, in less memory:", _rows(rest)] if rest else [],
+        *(_plan(row) for row in answer.best),
         _launch(answer.best[0]) if answer.best else [],
         _machine(answer),
         answer.notes,
@@ -66,6 +68,24 @@ def _cells(row: ShapeRow, has_prediction: bool, has_price: bool) -> Iterator[str
         yield f"{row.predicted_us / 1e3:,.1f} ({interval}){outside}"
     if has_price and row.price_per_billion_tokens is not None:
         yield f"{row.price_per_billion_tokens:,.2f}"
+
+
+def _plan(row: ShapeRow) -> Iterator[Line]:
+    """Say what a plan of a shape's data-parallel communication gains, and what it sends."""
+    if row.plan is None:
+        return
+    yield f"Inside {row.name}:"
+    if row.plan.why_not is not None:
+        yield row.plan.why_not
+        return
+    yield from headline(row.plan.headline)
+    if row.plan.forward_prefetch is None:
+        yield f"It sends gradients in {counted(len(row.plan.launches), 'launch', 'launches')}."
+        return
+    yield (
+        f"FSDP2: {counted(len(row.plan.launches), 'unit')}, prefetch {row.plan.forward_prefetch} "
+        f"forward, {row.plan.backward_prefetch} backward."
+    )
 
 
 def _launch(row: ShapeRow) -> Iterator[str]:

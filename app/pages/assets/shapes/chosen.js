@@ -2,6 +2,7 @@
 
 import { bars } from "../charts/bars.js";
 import { el, facts, fill, say } from "../elements/dom.js";
+import { named } from "../elements/evidence.js";
 import { bytes, number, percent, time } from "../elements/format.js";
 import { term } from "../elements/term.js";
 import { complain } from "../service/api.js";
@@ -22,6 +23,29 @@ function lossesOf(row) {
   ]
     .filter(({ us }) => us > NOTHING * row.time_us)
     .sort((a, b) => b.us - a.us);
+}
+
+/** What a plan of its data-parallel communication gains, with what it sends. */
+function planOf({ plan }) {
+  if (!plan) return null;
+  const { why_not, headline, launches, forward_prefetch: forward, backward_prefetch: backward } = plan;
+  const sent =
+    forward === null
+      ? `${number(launches.length, 12)} launches`
+      : `${number(launches.length, 12)} units of FSDP2, prefetch ${forward} forward, ${backward} backward`;
+  return el(
+    "div",
+    { class: "inside" },
+    el("h3", {}, "The plan inside"),
+    el("p", {}, why_not ?? headline.sentence),
+    headline
+      ? facts([
+          ...headline.gains.map((each) => [`A step by ${named(each)}`, time(each.today_us)]),
+          ["Planned", `${time(headline.gains[0].plan_us)}, ${sent}`],
+          ["No schedule below", time(headline.gains[0].lower_bound_us)],
+        ])
+      : null,
+  );
 }
 
 function launchOf({ launch }) {
@@ -83,6 +107,7 @@ export function showChosen(host, row, place) {
       ["Recomputation", row.shape.recomputation],
       ["Schedule", row.shape.pp > 1 ? row.shape.schedule : "none: one stage"],
     ]),
+    planOf(row),
     launchOf(row),
   );
   if (losses.length)
