@@ -20,6 +20,7 @@ from solver.codes import FaultCode
 from solver.errors import Fault, InterlaceError
 from solver.shapes.communication.shape_plan import ShapePlan
 from solver.shapes.efficiency import Efficiencies
+from solver.shapes.fit.as_run import TableRun
 from solver.shapes.fit.figures import assumed_figures
 from solver.shapes.fit.rows import MeasuredShape, faults_of_rows
 from solver.shapes.fit.shape_fit import FEW_ROWS, PredictedStep, ShapeFit, fit_steps
@@ -225,7 +226,16 @@ def _rows(
         shape = row.shape.to_shape()
         if own is not None:
             found.append(
-                (i, MeasuredShape(own, joined(gpu, shape.gpus, levels), shape, row.time_us))
+                (
+                    i,
+                    MeasuredShape(
+                        own,
+                        joined(gpu, shape.gpus, levels),
+                        shape,
+                        row.time_us,
+                        frozenset(row.shape.model_fields_set),
+                    ),
+                )
             )
     measured = [row for _, row in found]
     for fault in faults_of_rows(measured):
@@ -299,11 +309,7 @@ def _notes(
         open_figures = [figure.name for figure in fit.figures if not figure.is_determined]
         if open_figures:
             yield f"Not determined by the rows: {', '.join(open_figures)}."
-        for networks in sorted(fit.recomputed):
-            yield (
-                f"Measured steps on {' and '.join(networks)} do not all fit in memory as they are "
-                "given: those that say nothing of recomputation are taken to compute layers anew."
-            )
+        yield from map(_run_said, fit.runs)
         if stated:
             yield f"Stated figures give way to the rows: {', '.join(sorted(stated))}."
         if fit.rows < FEW_ROWS:
@@ -321,6 +327,23 @@ def _notes(
     yield (
         f"Shapes may use {MEMORY_SHARE:.0%} of the memory; the allocator's fragments are not "
         "counted."
+    )
+
+
+def _run_said(run: TableRun) -> str:
+    """Say how measured steps that do not fit in memory are taken to have been run."""
+    ways = [
+        f"{name} {value}"
+        for name, value in (("sharding", run.sharding), ("recomputation", run.recomputation))
+        if value != "none"
+    ]
+    taken = f"where they do not say otherwise, all are taken to have {' and '.join(ways)}"
+    still = f"{run.left:,} do not fit even so"
+    said = [*([taken] if ways else []), *([still] if run.left else [])]
+    return (
+        f"{run.over:,} of {run.rows:,} measured steps on {' and '.join(run.networks)} do not fit "
+        f"in memory as they are given: {'; '.join(said)}. Give each row its `sharding` and "
+        "`recomputation`."
     )
 
 

@@ -203,8 +203,9 @@ def _tuned_said(best: Gain | None) -> str:
     if best.bucket_cap_mb is None:
         return "No other cap of its buckets is better for DDP."
     return (
-        f"At its best cap (bucket_cap_mb {best.bucket_cap_mb:g}) DDP takes {_ms(best.today_us)}, planned {_ms(best.plan_us)}: "
-        f"{share_alone(best)}{_between(best)}: {VERDICTS[best.verdict]}."
+        f"At its best cap (bucket_cap_mb {best.bucket_cap_mb:g}) DDP takes {_ms(best.today_us)}, "
+        f"planned {_ms(best.plan_us)}: {share_alone(best)}{_between(best)}: "
+        f"{VERDICTS[best.verdict]}."
     )
 
 

@@ -3,6 +3,7 @@
 import json
 import re
 from dataclasses import asdict
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 
 import interlace
 from app.calls.shapes import ranking, timeline
+from app.cli.rendering.shapes import best_shape
 from app.errors import InvalidRequest
 from app.routers.shapes import EXAMPLE
 from app.schemas.shapes import ShapeAnswer
@@ -169,6 +171,34 @@ def test_measured_steps_decide_which_gains_are_claimed() -> None:
     assert plan is not None
     assert plan.headline is not None
     assert all(gain.verdict in ("too_close", "nothing") for gain in plan.headline.gains)
+
+
+def test_rows_that_do_not_fit_as_they_are_given_are_said_and_what_is_stated_is_kept() -> None:
+    unsaid = {"dp": 16, "micro_batches": 4}
+    note = "1 of 1 measured steps on node and network do not fit in memory as they are given: "
+    for stated, said in (
+        ({}, "where they do not say otherwise, all are taken to have sharding optimizer"),
+        ({"sharding": "none", "recomputation": "none"}, "1 do not fit even so."),
+        ({"sharding": "parameters"}, None),
+    ):
+        answer = interlace.shape(JOB | {"rows": [{"shape": unsaid | stated, "time_us": 9e6}]})
+        notes = [each for each in answer.notes if "as they are given" in each]
+        assert [each.startswith(f"{note}{said}") for each in notes] == [True] * (said is not None)
+
+
+def test_what_the_rows_predict_is_said_first() -> None:
+    rows = [
+        {"shape": {"tp": tp, "dp": 16 // tp, "micro_batches": 4 * tp}, "time_us": us}
+        for tp, us in ((2, 5.2e6), (4, 5.9e6), (8, 6.4e6))
+    ]
+    answer = interlace.shape(JOB | {"rows": rows})
+    first, *others = best_shape(answer)
+    assert f"{answer.best[0].predicted_us / 1e3:,.1f} (" in first
+    assert " ms a step predicted, " in first
+    fastest = min(answer.best, key=lambda row: row.predicted_us or inf)
+    assert any(each.startswith(f"By the rows {fastest.name} is faster") for each in others) is (
+        fastest.name != answer.best[0].name
+    )
 
 
 def test_a_request_from_a_file_with_a_field_set(tmp_path: Path, run: Run) -> None:

@@ -8,6 +8,7 @@ import pytest
 
 from solver.errors import InvalidMeasurements
 from solver.shapes.efficiency import ASSUMED, FIGURES, SPREAD
+from solver.shapes.fit.as_run import TableRun, as_run, runs_of
 from solver.shapes.fit.physics import DEVIATION, log_times, slopes
 from solver.shapes.fit.residual import _Likelihood, kernel, layer_shares, learned, noises
 from solver.shapes.fit.rows import FEATURES, MeasuredShape
@@ -15,6 +16,7 @@ from solver.shapes.fit.shape_fit import fit_steps, widening
 from solver.shapes.hardware import ACCELERATORS, NetworkLevel, TrainingCluster
 from solver.shapes.job_shape import JobShape
 from solver.shapes.layer_times import has_fused_softmax, layer_times
+from solver.shapes.published import PUBLISHED
 from solver.shapes.stage_times import stage_times
 from solver.shapes.step import simulate_step, step_of
 from solver.shapes.transformer import Transformer
@@ -209,11 +211,46 @@ def test_rows_that_do_not_fit_in_memory_were_recomputed() -> None:
         time_us = simulate_step(model, cluster, ran, TRUE).time_us
         rows.append(MeasuredShape(model, cluster, shape, time_us))
     fit = fit_steps([*rows[1:], *steps(SHAPES, TRUE)])
-    assert fit.recomputed == {("node", "spine")}
+    (run,) = fit.runs
+    assert (run.networks, run.sharding, run.recomputation) == (("node", "spine"), "none", "full")
+    assert (run.rows, run.left) == (3, 0)
     as_said, as_run = fit.predict(model, cluster, shapes[0]), fit.predict_all(rows[:1])[0]
     assert as_run.time_us == pytest.approx(rows[0].time_us, rel=0.05)
     assert as_said.time_us < 0.85 * rows[0].time_us
-    assert fit_steps([rows[0], *steps(SHAPES, TRUE)]).recomputed == set()  # that one may fit
+    assert fit_steps([rows[0], *steps(SHAPES, TRUE)]).runs == ()  # that one may fit
+
+
+def _run(shape: JobShape, stated: frozenset[str] = frozenset()) -> tuple[TableRun, ...]:
+    """How a step of 8 billion parameters on H100 is taken to be run."""
+    model = PUBLISHED["llama3-8b"]
+    levels = (NetworkLevel("node", 8, 3600.0), NetworkLevel("network", 64, 400.0))
+    cluster = TrainingCluster(ACCELERATORS["h100"], levels)
+    return runs_of([MeasuredShape(model, cluster, shape, 1e6, stated)])
+
+
+def test_rows_that_do_not_fit_otherwise_share_out_what_they_must() -> None:
+    names = ("node", "network")
+    whole = JobShape(dp=64, micro_batches=4)
+    assert _run(whole) == (TableRun(names, "optimizer", "none", 1, 1, 0),)
+    large = replace(whole, micro_batch=4, micro_batches=1)
+    assert _run(large) == (TableRun(names, "optimizer", "full", 1, 1, 0),)
+    assert _run(whole, frozenset({"recomputation"}))[0].sharding == "optimizer"
+    assert _run(large, frozenset({"recomputation"})) == (TableRun(names, "none", "none", 1, 1, 1),)
+    assert _run(JobShape()) == (TableRun(names, "none", "none", 1, 1, 1),), "alone none helps"
+    assert _run(replace(whole, sharding="parameters")) == ()
+
+
+def test_rows_are_run_as_their_table_but_for_what_they_state() -> None:
+    cluster = TrainingCluster(ACCELERATORS["h100"], (NetworkLevel("node", 8, 3600.0),))
+    run = TableRun(("node",), "parameters", "full", 3, 1, 0)
+    rows = [
+        MeasuredShape(MODEL, cluster, JobShape(dp=8), 1.0),
+        MeasuredShape(MODEL, cluster, JobShape(dp=8), 1.0, frozenset({"sharding"})),
+        MeasuredShape(MODEL, cluster, JobShape(tp=8), 1.0, frozenset({"recomputation"})),
+    ]
+    found = [(row.shape.sharding, row.shape.recomputation) for row in as_run(rows, (run,))]
+    assert found == [("parameters", "full"), ("none", "full"), ("none", "none")]
+    assert as_run(rows, ()) == tuple(rows)
 
 
 def test_a_step_that_is_far_slower_than_its_neighbours_is_not_learned_from() -> None:

@@ -35,10 +35,33 @@ def best_shape(answer: ShapeAnswer) -> Iterator[str]:
         yield "No shape fits."
         return
     best = answer.best[0]
-    sure = "no other shape is faster, proven" if answer.is_proven else "others may be faster"
-    step = f"{best.time_us / 1e3:,.1f} ms a step, {100 * best.mfu:.1f} % MFU"
-    yield f"Best: {best.name}, {step}; {sure}."
+    sure = "others may be faster"
+    if answer.is_proven:
+        sure = "no other shape has a shorter simulated step, proven"
+    yield f"Best: {best.name}, {_step(best)}, {100 * best.mfu:.1f} % MFU; {sure}."
+    likeliest = min(answer.best, key=_expected_us)
+    if _expected_us(likeliest) < _expected_us(best):
+        yield f"By the rows {likeliest.name} is faster: {_step(likeliest)}."
     yield best.why
+
+
+def _expected_us(row: ShapeRow) -> float:
+    return row.time_us if row.predicted_us is None else row.predicted_us
+
+
+def _step(row: ShapeRow) -> str:
+    """Say how long a step takes, and how that is known."""
+    if row.predicted_us is None:
+        return f"{row.time_us / 1e3:,.1f} ms a step"
+    return f"{_predicted(row)} ms a step predicted"
+
+
+def _predicted(row: ShapeRow) -> str:
+    """Write a prediction with its interval [ms]."""
+    interval = "no interval"
+    if row.low_us is not None and row.high_us is not None:
+        interval = f"{row.low_us / 1e3:,.1f} to {row.high_us / 1e3:,.1f}"
+    return f"{_expected_us(row) / 1e3:,.1f} ({interval})"
 
 
 def _rows(rows: Sequence[ShapeRow]) -> Line:
@@ -61,11 +84,7 @@ def _cells(row: ShapeRow, has_prediction: bool, has_price: bool) -> Iterator[str
     yield f"{row.tokens_per_s_per_gpu:,.0f}"
     yield f"{100 * row.mfu:.1f}"
     if has_prediction and row.predicted_us is not None:
-        interval = "no interval"
-        if row.low_us is not None and row.high_us is not None:
-            interval = f"{row.low_us / 1e3:,.1f} to {row.high_us / 1e3:,.1f}"
-        outside = " outside" if row.outside else ""
-        yield f"{row.predicted_us / 1e3:,.1f} ({interval}){outside}"
+        yield f"{_predicted(row)}{' outside' if row.outside else ''}"
     if has_price and row.price_per_billion_tokens is not None:
         yield f"{row.price_per_billion_tokens:,.2f}"
 

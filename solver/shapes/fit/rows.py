@@ -22,12 +22,16 @@ class MeasuredShape:
         What was run.
     time_us
         Mean time of a step [us].
+    stated
+        Fields of ``shape`` that the measurement states; others have their defaults, which may not
+        be how it was run.
     """
 
     model: Transformer
     cluster: TrainingCluster
     shape: JobShape
     time_us: float
+    stated: frozenset[str] = frozenset()
 
 
 #: What a layer's times depend on: the first features of a step.

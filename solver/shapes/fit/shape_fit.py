@@ -7,6 +7,7 @@ from math import exp, log
 import numpy as np
 
 from solver.shapes.efficiency import FIGURES, Efficiencies
+from solver.shapes.fit.as_run import TableRun, as_run, runs_of
 from solver.shapes.fit.figures import FittedFigure
 from solver.shapes.fit.physics import (
     DEVIATION,
@@ -16,7 +17,6 @@ from solver.shapes.fit.physics import (
     most_probable,
     slopes,
 )
-from solver.shapes.fit.recomputed import Networks, as_run, recomputing
 from solver.shapes.fit.residual import Residual, learned
 from solver.shapes.fit.rows import FEATURES, MeasuredShape, check_rows, crosses_nodes, features
 from solver.shapes.hardware import TrainingCluster
@@ -80,9 +80,8 @@ class ShapeFit:
         Of each feature (name, least, most) in the rows, as plain counts.
     residual
         What the simulation leaves unexplained.
-    recomputed
-        Networks (the names of their levels) on which rows do not fit in memory as stated, so that
-        all of theirs are taken to recompute whole layers.
+    runs
+        How tables were run of which rows do not fit in memory as stated.
     """
 
     known: Efficiencies
@@ -94,7 +93,7 @@ class ShapeFit:
     widened_between: float
     ranges: tuple[tuple[str, float, float], ...]
     residual: Residual
-    recomputed: frozenset[Networks]
+    runs: tuple[TableRun, ...]
 
     def predict(
         self, model: Transformer, cluster: TrainingCluster, shape: JobShape
@@ -105,9 +104,9 @@ class ShapeFit:
     def predict_all(self, steps: Sequence[MeasuredShape]) -> list[PredictedStep]:
         """Predict many steps of the rows' tables; their measured times are not looked at.
 
-        Like the rows they recompute where those that do not fit in memory must have.
+        Like the rows they are run as those that do not fit in memory must have been.
         """
-        return self._predicted(as_run(steps, self.recomputed))
+        return self._predicted(as_run(steps, self.runs))
 
     def _predicted(self, steps: Sequence[MeasuredShape]) -> list[PredictedStep]:
         theta = _theta(self.known)
@@ -152,8 +151,8 @@ def fit_steps(rows: Sequence[MeasuredShape], begin: Efficiencies | None = None) 
         No rows, times that are not positive, shapes that do not fit their model.
     """
     check_rows(rows)
-    recomputed = recomputing(rows)
-    rows = as_run(rows, recomputed)
+    runs = runs_of(rows)
+    rows = as_run(rows, runs)
     theta = most_probable(rows, None if begin is None else _theta(begin))
     at = log_times(rows, theta)
     slope = slopes(rows, theta, at)
@@ -187,7 +186,7 @@ def fit_steps(rows: Sequence[MeasuredShape], begin: Efficiencies | None = None) 
             for k, name in enumerate(FEATURES)
         ),
         residual,
-        recomputed,
+        runs,
     )
 
 
