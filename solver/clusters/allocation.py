@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from math import inf
 from typing import Final
 
@@ -248,7 +249,7 @@ class _Ranking:
         self.wiring, self.job, self.running, self.options = wiring, job, running, options
         self.profiles = Profiles(wiring.topology)
         self.events = 0  # of all runs, each times its jobs
-        self.links = {placed.name: frozenset(links_of(wiring, placed)) for placed in running}
+        self.links = {placed.name: self._links_of(placed) for placed in running}
         self.before = {
             is_simulated: self._slowdowns(running, is_simulated=is_simulated)
             for is_simulated in ((False, True) if options.simulated else (False,))
@@ -276,7 +277,7 @@ class _Ranking:
     ) -> RankedAllocation:
         options = self.options
         new = PlacedJob("", self.job, mapping, options.weight, options.price_per_gpu_hour)
-        links = frozenset(links_of(self.wiring, new)) if self.running else frozenset()
+        links = self._links_of(new) if self.running else frozenset()
         near = self._near(links)
         before = self.before[is_simulated]
         factors = dict(before)
@@ -310,6 +311,9 @@ class _Ranking:
         least = self._objective(less, jobs)
         return RankedAllocation(at, (), mapping, value, tuple(rows), shared, is_simulated, least)
 
+    def _links_of(self, placed: PlacedJob) -> frozenset[str]:
+        return frozenset(chain.from_iterable(links_of(self.wiring, placed)))
+
     def _near(self, links: frozenset[str]) -> tuple[PlacedJob, ...]:
         """Return the running jobs that share these links, or links with such jobs."""
         reached, near = set(links), dict[str, PlacedJob]()
@@ -328,7 +332,7 @@ class _Ranking:
     def _slowdowns(self, jobs: tuple[PlacedJob, ...], *, is_simulated: bool) -> dict[str, float]:
         if len(jobs) < 2:  # noqa: PLR2004 - none is alone with others
             return {placed.name: 1.0 for placed in jobs}
-        mix, _ = mix_of(self.wiring, self.profiles, jobs)
+        mix = mix_of(self.wiring, self.profiles, jobs)
         if is_simulated:
             run = simulate_mix(mix, fair_terms(mix), ITERATIONS, is_blamed=False)
             self.events += run.events * len(jobs)

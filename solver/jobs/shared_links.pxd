@@ -39,15 +39,16 @@ cdef class SharedLinks(FairFlows):
     @cython.locals(rates=dict, lost=dict, total=double, rate=double)
     cdef _blame(self, channel, double time, dict on)
 
-    @cython.locals(least=double)
+    @cython.locals(alone=double, weight=double)
     cdef double _by_itself(self, channel, double rate)
 
+    @cython.locals(weight=double)
     cdef void _want(self, channel, double more)
 
     @cython.locals(found=dict, queue=list, seen=set, wanted=list, most=list)
     cpdef dict _connected(self, channel)
 
-    @cython.locals(flow=_FlowProgress, best=double, rate=double, own=int)
+    @cython.locals(crossing=dict, best=double, rate=double, own=double, weight=double)
     cdef double _best(self, channel)
 
     @cython.locals(
@@ -58,5 +59,6 @@ cdef class SharedLinks(FairFlows):
 
     @cython.locals(
         flows=dict, fastest=dict, jobs=dict, total=double, flow=_FlowProgress, rate=double,
+        weight=double,
     )
     cdef _LinkUse _use(self, link)

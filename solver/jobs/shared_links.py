@@ -27,7 +27,7 @@ class CarriedPiece(NamedTuple):
 
 
 class _LinkUse:
-    """What crosses a link: share of its capacity, the fastest of each class, rates of jobs."""
+    """What crosses a link: share of its capacity, each class's fastest flow, rates of jobs."""
 
     __slots__ = ("fastest", "jobs", "share")
 
@@ -39,7 +39,7 @@ def links_that_fill(profiles: Sequence[JobProfile], mix: Mix) -> set[int]:
     """Return the links that may be full: others slow nothing down.
 
     A link is never full where its capacity is at least that of all its jobs' channels together,
-    each as fast as its fastest transfer there, and no slower than it.
+    each as fast as its fastest transfer there with all its flows, and no slower than it.
     """
     capacity = [bytes_per_us(gbps) for _, gbps in mix.links]
     number = {name: i for i, (name, _) in enumerate(mix.links)}
@@ -48,13 +48,13 @@ def links_that_fill(profiles: Sequence[JobProfile], mix: Mix) -> set[int]:
     for profile in profiles:
         fastest: dict[tuple[int, str], float] = {}
         for transfer in profile.transfers:
-            path = [number[name] for name in transfer.links]
-            rate = min((capacity[link] for link in path), default=transfer.rate)
+            path = [(number[name], flows) for name, flows in transfer.flows_on.items()]
+            rate = min((capacity[link] / flows for link, flows in path), default=transfer.rate)
             rate = min(rate, transfer.rate)
-            for link in path:
+            for link, flows in path:
                 key = link, transfer.channel
-                fastest[key] = max(rate, fastest.get(key, 0.0))
-                if transfer.rate > capacity[link]:
+                fastest[key] = max(rate * flows, fastest.get(key, 0.0))
+                if transfer.rate * flows > capacity[link] * (1 + _SAME):
                     found.add(link)
         for (link, _), rate in fastest.items():
             wanted[link] += rate
@@ -71,12 +71,12 @@ class SharedLinks(FairFlows):
 
     Parameters
     ----------
-    paths, capacities, classes
+    paths, capacities, classes, weights
         As of :class:`FairFlows`, a channel for each transfer of each job.
     job_of
         The job of each transfer.
     full_paths
-        All links that each crosses, those among them that are never full.
+        All links that each crosses, those among them that are never full, with its flows there.
     is_traced
         Whether to keep what crosses links over time.
     is_blamed
@@ -101,13 +101,14 @@ class SharedLinks(FairFlows):
         paths: Sequence[Sequence[int]],
         capacities: Sequence[float],
         classes: Sequence[int],
+        weights: Sequence[Sequence[float]],
         job_of: Sequence[int],
-        full_paths: Sequence[Sequence[int]],
+        full_paths: Sequence[Sequence[tuple[int, float]]],
         *,
         is_traced: bool,
         is_blamed: bool = True,
     ) -> None:
-        super().__init__(paths, capacities, classes)
+        super().__init__(paths, capacities, classes, weights)
         self._is_blamed = is_blamed
         self._job_of = job_of
         self._full_paths = full_paths
@@ -188,8 +189,8 @@ class SharedLinks(FairFlows):
                 job, rate = self._job_of[channel], flow.rate * speed
                 share = speed / self._alone[channel]
                 self._traced += [
-                    CarriedPiece(link, job, began, now, rate, share)
-                    for link in self._full_paths[channel]
+                    CarriedPiece(link, job, began, now, rate * weight, share)
+                    for link, weight in self._full_paths[channel]
                 ]
             if is_blamed and speed < 1.0:
                 best = self._best(channel)
@@ -214,15 +215,17 @@ class SharedLinks(FairFlows):
 
     def _by_itself(self, channel: int, rate: float) -> float:
         """Return the speed of a transfer with the links to itself."""
-        alone = self._alone.get(channel)
-        if alone is None:
-            least = min((self._capacities[link] for link in self._paths[channel]), default=rate)
-            alone = self._alone[channel] = min(1.0, least / rate)
+        if channel in self._alone:
+            return self._alone[channel]
+        alone = 1.0
+        for link, weight in zip(self._paths[channel], self._weights[channel], strict=True):
+            alone = min(alone, self._capacities[link] / weight / rate)
+        self._alone[channel] = alone
         return alone
 
     def _want(self, channel: int, more: float) -> None:
-        for link in self._paths[channel]:
-            self._wanted[link] += more
+        for link, weight in zip(self._paths[channel], self._weights[channel], strict=True):
+            self._wanted[link] += more * weight
 
     def _connected(self, channel: int) -> dict[int, None]:
         """Return what shares links with one, with these, and so on, itself first.
@@ -249,8 +252,11 @@ class SharedLinks(FairFlows):
         best = 1.0
         for link in self._paths[channel]:
             crossing = self._crossing[link]
-            own = sum([1 for other in crossing if self._job_of[other] == job]) if crossing else 1
-            best = min(best, self._capacities[link] / (max(1, own) * rate))
+            own = 0.0
+            for other, weight in crossing.items():
+                if self._job_of[other] == job:
+                    own += weight
+            best = min(best, self._capacities[link] / (own * rate))
         return best
 
     def _bottleneck(self, channel: int, on: dict[int, _LinkUse]) -> int:
@@ -282,11 +288,12 @@ class SharedLinks(FairFlows):
         fastest: dict[int, float] = {}
         jobs: dict[int, float] = {}
         total = 0.0
-        for channel in self._crossing[link]:
+        for channel, weight in self._crossing[link].items():
             flow, job, own = flows[channel], job_of[channel], classes[channel]
             rate = flow.rate * flow.speed
-            total += rate
-            jobs[job] = jobs.get(job, 0.0) + rate
             if rate > fastest.get(own, -1.0):
                 fastest[own] = rate
+            rate *= weight
+            total += rate
+            jobs[job] = jobs.get(job, 0.0) + rate
         return _LinkUse(total / self._capacities[link], fastest, jobs)

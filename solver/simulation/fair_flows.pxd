@@ -12,7 +12,7 @@ cdef class _FlowProgress:
 
 
 cdef class FairFlows:
-    cdef object _capacities, _classes, _paths
+    cdef object _capacities, _classes, _paths, _weights
     cdef dict _flows
     cdef list _crossing, _heap
     cdef public double next_end
@@ -36,7 +36,7 @@ cdef class FairFlows:
 
 
 @cython.locals(
-    rates=dict, open_on=dict, waiting=dict, done=dict, some=dict, tight=list,
-    share=double, each=double, most=double, rate=double, rest=double,
+    rates=dict, open_on=dict, flows_on=dict, waiting=dict, done=dict, some=dict, tight=list,
+    share=double, each=double, most=double, rate=double, rest=double, weight=double,
 )
-cpdef dict fair_rates(dict wants, paths, capacities, dict left)
+cpdef dict fair_rates(dict wants, paths, capacities, dict left, weights)

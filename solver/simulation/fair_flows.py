@@ -4,7 +4,8 @@ A launch's bytes cross the links of its channel's path at once. Alone they take 
 cost says; so fast they are at most. Where the links are too slow for all, they are shared max-min
 fairly: no launch can be faster without making one slower that is no faster than it (Bertsekas,
 Gallager, Data Networks, 1992, section 6.5.2). Higher classes are served first, lower ones share
-what these leave.
+what these leave. A launch that sends several flows over a link has the share of as many there; its
+flows go on together, each as fast as the slowest.
 """
 
 from collections.abc import Iterable, Sequence
@@ -23,7 +24,7 @@ class _FlowProgress:
     left
         Time that its bytes still take alone, at ``since`` [us].
     rate
-        Bytes that cross each link in a microsecond, alone.
+        Bytes of each flow that cross a link in a microsecond, alone.
     most
         The largest speed, less than 1 beside compute that slows it down.
     speed
@@ -68,19 +69,32 @@ class FairFlows:
         Of each link [bytes/us].
     classes
         Of each channel; higher ones are served first.
+    weights
+        Of each channel how many flows cross each link of its path at once; None for one each.
     """
 
-    __slots__ = ("_capacities", "_classes", "_crossing", "_flows", "_heap", "_paths", "next_end")
+    __slots__ = (
+        "_capacities",
+        "_classes",
+        "_crossing",
+        "_flows",
+        "_heap",
+        "_paths",
+        "_weights",
+        "next_end",
+    )
 
     def __init__(
         self,
         paths: Sequence[Sequence[int]],
         capacities: Sequence[float],
         classes: Sequence[int],
+        weights: Sequence[Sequence[float]] | None = None,
     ) -> None:
         self._paths, self._capacities, self._classes = paths, capacities, classes
+        self._weights = weights or [(1.0,) * len(path) for path in paths]
         self._flows: dict[int, _FlowProgress] = {}
-        self._crossing: list[dict[int, None]] = [{} for _ in capacities]  # channels on each link
+        self._crossing: list[dict[int, float]] = [{} for _ in capacities]  # flows by channel
         self._heap: list[tuple[float, int]] = []  # ends, channels; some out of date
         #: When the next launch ends at the present speeds [us]; inf when none is under way.
         self.next_end = inf
@@ -88,14 +102,14 @@ class FairFlows:
     def begin(
         self, channel: int, rest: float, rate: float, most: float, span: Sequence[float]
     ) -> None:
-        """Begin to send what takes so long alone [us], at so many bytes/us on each link.
+        """Begin to send what takes so long alone [us], at so many bytes/us of each flow.
 
         ``most`` is its largest speed for now, ``span`` is now and when it would end alone [us].
         """
         now, end = span
         self._flows[channel] = _FlowProgress(rest, rate, most, now, end)
-        for link in self._paths[channel]:
-            self._crossing[link][channel] = None
+        for link, weight in zip(self._paths[channel], self._weights[channel], strict=True):
+            self._crossing[link][channel] = weight
         self._share(self._connected(channel), now)
 
     def slow(self, channel: int, most: float, now: float) -> None:
@@ -136,7 +150,7 @@ class FairFlows:
         left: dict[int, float] = {}
         for _, same in sorted(some.items(), reverse=True):
             wants = {channel: flows[channel].rate * flows[channel].most for channel in same}
-            rates = fair_rates(wants, self._paths, self._capacities, left)
+            rates = fair_rates(wants, self._paths, self._capacities, left, self._weights)
             for channel in same:
                 flow, rate = flows[channel], rates[channel]
                 speed = flow.most if rate == wants[channel] else rate / flow.rate
@@ -159,48 +173,53 @@ def fair_rates(  # noqa: C901 - what most of a run's time goes to, so no call bu
     paths: Sequence[Sequence[int]],
     capacities: Sequence[float],
     left: dict[int, float],
+    weights: Sequence[Sequence[float]],
 ) -> dict[int, float]:
-    """Share links max-min fairly among flows of which each wants so much at most [bytes/us].
+    """Share links max-min fairly among launches whose flows want so much each at most [bytes/us].
 
     Progressive filling: the least of what the links leave each of their flows is what the flows of
     that link have, unless some want less. ``left`` is what is left of links already, and is brought
-    up to date.
+    up to date; ``weights`` are how many flows a launch has on each link of its path.
 
     Notes
     -----
-    O(flows (flows + links)) at most.
+    O(launches (launches + links)) at most.
     """
     rates: dict[int, float] = {}
-    open_on: dict[int, dict[int, None]] = {}
-    for flow in wants:
-        for link in paths[flow]:
+    open_on: dict[int, dict[int, float]] = {}
+    flows_on: dict[int, float] = {}
+    for launch in wants:
+        for link, weight in zip(paths[launch], weights[launch], strict=True):
             some = open_on.get(link)
             if some is None:
-                open_on[link] = {flow: None}
+                open_on[link] = {launch: weight}
+                flows_on[link] = weight
                 if link not in left:
                     left[link] = capacities[link]
             else:
-                some[flow] = None
+                some[launch] = weight
+                flows_on[link] += weight
     waiting = dict.fromkeys(wants)
     while waiting:
         share = inf
-        for link, some in open_on.items():
-            each = left[link] / len(some)
+        for link in open_on:
+            each = left[link] / flows_on[link]
             if each < share:  # noqa: PLR1730 - a call takes longer
                 share = each
         most = share * (1 + _SAME)
-        done = {flow: wants[flow] for flow in waiting if wants[flow] <= most}
+        done = {launch: wants[launch] for launch in waiting if wants[launch] <= most}
         if not done:
-            tight = [link for link, some in open_on.items() if left[link] / len(some) <= most]
-            done = {flow: share for link in tight for flow in open_on[link]}
-        for flow, rate in done.items():
-            rates[flow] = rate
-            del waiting[flow]
-            for link in paths[flow]:
-                rest = left[link] - rate
-                left[link] = rest if rest > 0.0 else 0.0  # noqa: FURB136 - a call takes longer
+            tight = [link for link in open_on if left[link] / flows_on[link] <= most]
+            done = {launch: share for link in tight for launch in open_on[link]}
+        for launch, rate in done.items():
+            rates[launch] = rate
+            del waiting[launch]
+            for link in paths[launch]:
                 some = open_on[link]
-                del some[flow]
+                weight = some.pop(launch)
+                rest = left[link] - rate * weight
+                left[link] = rest if rest > 0.0 else 0.0  # noqa: FURB136 - a call takes longer
+                flows_on[link] -= weight
                 if not some:
                     del open_on[link]
     return rates

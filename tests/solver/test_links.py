@@ -130,7 +130,7 @@ def test_rates_are_max_min_fair(seed: int) -> None:
     paths = [rng.sample(range(4), rng.randint(1, 3)) for _ in range(6)]
     capacities = [float(rng.randint(1, 9)) for _ in range(4)]
     wants = {i: float(rng.randint(1, 5)) for i in range(6)}
-    rates = fair_rates(wants, paths, capacities, {})
+    rates = fair_rates(wants, paths, capacities, {}, [(1.0,) * len(path) for path in paths])
     used = [sum(rates[i] for i in rates if link in paths[i]) for link in range(4)]
     assert all(use <= most * (1 + 1e-9) for use, most in zip(used, capacities, strict=True))
     for i, rate in rates.items():  # each is at its most, or fastest on a full link of its path
