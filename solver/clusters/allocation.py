@@ -25,7 +25,7 @@ OBJECTIVES: Final = ("mean", "worst", "weighted", "money")
 #: Iterations of each job in a simulation beside others, at most.
 ITERATIONS: Final = 10
 #: Sets that are simulated whatever it takes; no more are after so many events, each times the jobs
-#: of its run: about as many microseconds.
+#: of its run: about a second.
 _LEAST, _EVENTS = 3, 2_500_000
 
 

@@ -23,9 +23,10 @@ from solver.jobs.simulate import simulate_mix, slowdowns_of
 from solver.shapes.hardware import ACCELERATORS
 from solver.shapes.job_shape import JobShape
 from solver.shapes.published import PUBLISHED
-from solver.simulation.fair_flows import fair_rates
+from solver.simulation.fair_flows import FairFlows
 from tests.benchmarks.allocations import clustered
 from tests.flow_oracle import FlowJob, run_flows, way_between
+from tests.solver.test_links import begun
 
 #: The links of two racks that all meet on.
 UPLINKS = ("leaf1-1>spine1", "leaf1-2>spine1")
@@ -136,7 +137,7 @@ def test_weighted_rates_are_those_of_single_flows(seed: int) -> None:
     paths = [rng.sample(range(4), rng.randint(1, 3)) for _ in range(5)]
     weights = [[float(rng.randint(1, 4)) for _ in path] for path in paths]
     wants = {i: float(rng.choice((1, 2, 5))) for i in range(5)}
-    rates = fair_rates(wants, paths, capacities, {}, weights)
+    rates = begun(FairFlows(paths, capacities, [0] * 5, weights), wants)
     used = [0.0] * 4
     for i, rate in rates.items():
         for link, weight in zip(paths[i], weights[i], strict=True):
