@@ -178,7 +178,7 @@ class AllocationRequest(RequestModel):
             ge=0,
             le=100,
             description="How many of the best are simulated beside running jobs; beyond the third "
-            "only until all runs had 2,500,000 events times jobs, a few seconds.",
+            "only until all runs had 2,500,000 events times jobs, about a second.",
         ),
     ] = 30
     count: Annotated[int, Field(ge=1, le=2_000, description="How many are returned.")] = 10

@@ -112,7 +112,7 @@ def _answer(
         ],
         moves=found.moves,
         cluster=None if use is None else use.cluster(found.ranked[0]),
-        notes=_notes(request),
+        notes=_notes(request, found),
         version=VERSION,
     )
 
@@ -146,7 +146,7 @@ def _row(
     )
 
 
-def _notes(request: AllocationRequest) -> list[str]:
+def _notes(request: AllocationRequest, found: Allocations) -> list[str]:
     said = [
         (
             "Groups of one sort send at the same time and share links evenly; groups of several "
@@ -155,6 +155,17 @@ def _notes(request: AllocationRequest) -> list[str]:
     ]
     if request.topology.gpus is None and request.topology.rails is None:
         said.append("Nodes that do not say how many GPUs they have are taken to have 8.")
+    if found.moves_cut:
+        said.append(
+            f"The cluster is too large for {request.moves:,} moves: {found.moves_cut:,} of them "
+            "were not allowed, so that the search ends."
+        )
+    if found.switches_cut:
+        said.append(
+            f"The cluster is too large to search below each switch: {found.switches_cut:,} with "
+            "room for the job were left out, those that the topology names last. Give candidates, "
+            "or a smaller part of the cluster, to have them ranked."
+        )
     if request.running:
         said.append(
             "Estimated slow-downs take jobs to be at any time of their iterations, independent of "
@@ -205,7 +216,7 @@ def _free(request: AllocationRequest, wiring: Wiring, faults: list[Fault]) -> In
 
 
 def _positions(names: list[str], wiring: Wiring, place: str, faults: list[Fault]) -> IntArray:
-    found: list[int] = []
+    found: dict[int, None] = {}
     for i, name in zip(count(), names, strict=False):
         at = wiring.positions.get(name)
         if at is None:
@@ -214,8 +225,8 @@ def _positions(names: list[str], wiring: Wiring, place: str, faults: list[Fault]
             detail = f"Node {name!r} is there twice."
             faults.append(Fault(f"{place}/{i}", FaultCode.DUPLICATE_ID, detail))
         else:
-            found.append(at)
-    return _array(found)
+            found[at] = None
+    return _array(list(found))
 
 
 def _array(positions: list[int]) -> IntArray:

@@ -1,7 +1,8 @@
 """Node sets for a job beside those that run, ranked by what each makes of all jobs."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from math import inf
 from typing import Final
 
@@ -24,8 +25,11 @@ OBJECTIVES: Final = ("mean", "worst", "weighted", "money")
 #: Iterations of each job in a simulation beside others, at most.
 ITERATIONS: Final = 10
 #: Sets that are simulated whatever it takes; no more are after so many events, each times the jobs
-#: of its run: about as many microseconds.
+#: of its run: about a second.
 _LEAST, _EVENTS = 3, 2_500_000
+#: Mappings times nodes of the cluster that a search looks at, a few seconds; and the share of them
+#: below single switches.
+_WORK, _BELOW = 200_000_000, 0.25
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +41,8 @@ class AllocationOptions:
     objective
         One of :data:`OBJECTIVES`.
     moves
-        Mappings to try, of all node sets together.
+        Mappings to try, of all node sets together; those times the nodes of the cluster are
+        200,000,000 at most.
     simulated
         How many of the best are simulated beside the jobs that run, beyond the third only until
         all runs together had 2,500,000 events times jobs; the others are estimated.
@@ -124,12 +129,18 @@ class Allocations:
         What today's rules take of the free nodes, alone: by name.
     moves
         Mappings that were tried.
+    moves_cut
+        Mappings that were to be tried and are too many for so large a cluster.
+    switches_cut
+        Switches with room for the job below which nothing was sought, for the same reason.
     """
 
     ranked: tuple[RankedAllocation, ...]
     lower_bound_us: float
     rivals: tuple[tuple[str, Mapping], ...]
     moves: int
+    moves_cut: int = 0
+    switches_cut: int = 0
 
     @property
     def undecided(self) -> int:
@@ -186,22 +197,25 @@ def allocate(
 
     Notes
     -----
-    O((moves + sets) flows), an estimate of O(links jobs^2) for each set that shares links, and a
-    simulation for each of the best few. With equal objectives the shorter step alone is first, then
-    the smaller load on links, then the given order.
+    O((moves + sets) (flows + nodes)), an estimate of O(links jobs^2) for each set that shares
+    links, and a simulation for each of the best few. With equal objectives the shorter step alone
+    is first, then the smaller load on links, then the given order.
     """
     chosen = options or AllocationOptions()
     judge = MappingJudge(wiring, job)
-    whole = find_mapping(judge, free, 0 if candidates else chosen.moves)
-    sets, tried = _Sets(), whole.moves
+    most = _WORK // len(wiring.topology.nodes)
+    moves = min(chosen.moves, most)
+    whole = find_mapping(judge, free, 0 if candidates else moves)
+    sets, tried, switches_cut = _Sets(), whole.moves, 0
     if candidates:
-        each = chosen.moves // len(candidates)
+        each = moves // len(candidates)
         for i, nodes in enumerate(candidates):
             found = find_mapping(judge, np.sort(nodes), each, bound=whole.lower_bound_us)
             sets.add(i, found.best)
             tried += found.moves
     else:
-        tried += _search(sets, judge, free, whole, chosen.moves)
+        more, switches_cut = _search(sets, judge, free, whole, moves, int(most * _BELOW))
+        tried += more
     ranked = _Ranking(wiring, job, tuple(running), chosen).of(sets.found.values())
     by_set = {tuple(sorted(mapping.nodes)): list[str]() for _, mapping in whole.rivals}
     for name, mapping in whole.rivals:
@@ -210,29 +224,47 @@ def allocate(
         replace(each, rules=tuple(by_set.get(tuple(sorted(each.mapping.nodes)), ())))
         for each in ranked
     )
-    return Allocations(with_rules, whole.lower_bound_us, whole.rivals, tried)
+    return Allocations(
+        with_rules,
+        whole.lower_bound_us,
+        whole.rivals,
+        tried,
+        chosen.moves - moves,
+        switches_cut,
+    )
 
 
 def _search(
-    sets: _Sets, judge: MappingJudge, free: IntArray, whole: FoundMapping, moves: int
-) -> int:
-    """Map the sets that a search tries beside the best: of rules, and below each switch."""
+    sets: _Sets, judge: MappingJudge, free: IntArray, whole: FoundMapping, moves: int, most: int
+) -> tuple[int, int]:
+    """Map the sets that a search tries beside the best: of rules, and below each switch.
+
+    Returns the mappings tried, about ``most`` of them, and the switches left out for that: lower
+    ones come first, and of those as low the ones that the topology names first.
+    """
     sets.add(None, whole.best)
     for _, mapping in whole.rivals:
         sets.add(None, mapping)
     slots, tried = judge.job.slots, 0
+    with_room = [inside for inside in _below_each(judge.wiring, free) if len(inside) >= slots]
+    # eight mappings of each at least, and those of the rules
+    some = with_room[: max(1, most // 12)]
     below: dict[tuple[int, ...], None] = {}
-    for over in judge.wiring.switches[1:]:
-        for switch in sorted(set(over[free].tolist())):
-            inside = free[over[free] == switch]
-            if len(inside) >= slots:
-                packed = RULES["packed"](judge.wiring, slots, inside)
-                below[tuple(sorted(packed.tolist()))] = None
+    for inside in some:
+        packed = RULES["packed"](judge.wiring, slots, inside)
+        below[tuple(sorted(packed.tolist()))] = None
     for nodes in below:
         found = find_mapping(judge, np.array(nodes), max(8, moves // (4 * len(below))))
         sets.add(None, found.best)
         tried += found.moves
-    return tried
+    return tried, len(with_room) - len(some)
+
+
+def _below_each(wiring: Wiring, free: IntArray) -> Iterator[IntArray]:
+    """Yield the free nodes below each switch, lower switches first."""
+    for over in wiring.switches[1:]:
+        order = free[np.argsort(over[free], kind="stable")]
+        yield from np.split(order, np.flatnonzero(np.diff(over[order])) + 1)
 
 
 class _Ranking:
@@ -248,7 +280,7 @@ class _Ranking:
         self.wiring, self.job, self.running, self.options = wiring, job, running, options
         self.profiles = Profiles(wiring.topology)
         self.events = 0  # of all runs, each times its jobs
-        self.links = {placed.name: frozenset(links_of(wiring, placed)) for placed in running}
+        self.links = {placed.name: self._links_of(placed) for placed in running}
         self.before = {
             is_simulated: self._slowdowns(running, is_simulated=is_simulated)
             for is_simulated in ((False, True) if options.simulated else (False,))
@@ -276,7 +308,7 @@ class _Ranking:
     ) -> RankedAllocation:
         options = self.options
         new = PlacedJob("", self.job, mapping, options.weight, options.price_per_gpu_hour)
-        links = frozenset(links_of(self.wiring, new)) if self.running else frozenset()
+        links = self._links_of(new) if self.running else frozenset()
         near = self._near(links)
         before = self.before[is_simulated]
         factors = dict(before)
@@ -310,6 +342,9 @@ class _Ranking:
         least = self._objective(less, jobs)
         return RankedAllocation(at, (), mapping, value, tuple(rows), shared, is_simulated, least)
 
+    def _links_of(self, placed: PlacedJob) -> frozenset[str]:
+        return frozenset(chain.from_iterable(links_of(self.wiring, placed)))
+
     def _near(self, links: frozenset[str]) -> tuple[PlacedJob, ...]:
         """Return the running jobs that share these links, or links with such jobs."""
         reached, near = set(links), dict[str, PlacedJob]()
@@ -328,7 +363,7 @@ class _Ranking:
     def _slowdowns(self, jobs: tuple[PlacedJob, ...], *, is_simulated: bool) -> dict[str, float]:
         if len(jobs) < 2:  # noqa: PLR2004 - none is alone with others
             return {placed.name: 1.0 for placed in jobs}
-        mix, _ = mix_of(self.wiring, self.profiles, jobs)
+        mix = mix_of(self.wiring, self.profiles, jobs)
         if is_simulated:
             run = simulate_mix(mix, fair_terms(mix), ITERATIONS, is_blamed=False)
             self.events += run.events * len(jobs)

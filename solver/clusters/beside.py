@@ -1,6 +1,8 @@
 """A job on its nodes as others see it: which links it crosses, when, and with how many bytes."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from math import inf
 
 from solver.clusters.mapping import Mapping
@@ -12,9 +14,6 @@ from solver.jobs.condense import profile_of_graph
 from solver.jobs.mix import Mix, MixedJob
 from solver.jobs.profile import JobProfile, Phase, profile_of_phases
 from solver.policies import POLICIES
-
-#: The name under which transfers cross the network before it is known which links these are.
-_PATH = "path"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,15 +46,21 @@ class PlacedJob:
         return self.job.slots * self.job.slot_gpus
 
 
-def links_of(wiring: Wiring, placed: PlacedJob) -> tuple[str, ...]:
-    """Return the names of the links that a job crosses, those of nodes first."""
-    found: dict[str, None] = {}
+def links_of(wiring: Wiring, placed: PlacedJob) -> tuple[dict[str, float], ...]:
+    """Return the links that each group of a job crosses, with its flows there side by side.
+
+    Of both ways of a link the one with more flows counts. Links of nodes come first.
+    """
+    found: list[dict[str, float]] = []
     place = wiring.place(placed.mapping.nodes)
     for group in placed.job.groups:
-        if group.is_inside:
-            continue
-        for names, load in zip(wiring.names, wiring.loads(group, place) or (), strict=False):
-            found.update(dict.fromkeys(names[k] for k in load.nonzero()[0] if names[k]))
+        crossed: dict[str, float] = {}
+        loads = () if group.is_inside else wiring.loads(group, place) or ()
+        for names, load in zip(wiring.names, loads, strict=False):
+            for k in load.nonzero()[0].tolist():
+                if names[k]:
+                    crossed[names[k]] = float(load[k]) / group.share
+        found.append(crossed)
     return tuple(found)
 
 
@@ -66,62 +71,65 @@ class Profiles:
         self._topology = topology
         self._known: dict[tuple[int, tuple[float, ...]], JobProfile] = {}
 
-    def of(self, placed: PlacedJob, links: tuple[str, ...]) -> JobProfile:
-        """Return the iteration of a job that crosses these links.
+    def of(self, placed: PlacedJob, crossed: Sequence[dict[str, float]]) -> JobProfile:
+        """Return the iteration of a job whose groups cross these links with so many flows each.
 
-        Every link of the path carries each launch once, as the ring that crosses racks least has
-        it. A job of a shape is taken as its compute and then each group's exposed communication.
+        A job of a shape is taken as its compute and then each group's exposed communication.
         """
         key = id(placed.job), placed.mapping.gbps
         if key not in self._known:
             self._known[key] = _profile(self._topology, placed)
         found = self._known[key]
-        transfers = tuple(
-            each._replace(links=links if each.links else ()) for each in found.transfers
-        )
-        return replace(found, transfers=transfers)
+        transfers = []
+        for each in found.transfers:
+            if each.links:
+                group = int(each.links[0])
+                links, flows = tuple(crossed[group]), tuple(crossed[group].values())
+                rate = each.rate * placed.job.groups[group].share
+                transfers.append(each._replace(links=links, flows=flows, rate=rate))
+            else:
+                transfers.append(each)
+        return replace(found, transfers=tuple(transfers))
 
 
 def _profile(topology: Topology, placed: PlacedJob) -> JobProfile:
+    """Return the iteration, with the number of its group in the place of a transfer's links."""
     job, gbps = placed.job, placed.mapping.gbps
     if isinstance(job, DataParallelJob):
         cluster = job.cluster(topology, gbps[0])
         if gbps[0] < inf:
-            cluster = replace(cluster, links=((_PATH, gbps[0]),), path=(_PATH,))
+            cluster = replace(cluster, links=(("0", gbps[0]),), path=("0",))
         return profile_of_graph(job.graph, network_of(cluster), POLICIES[job.policy])
     assert isinstance(job, ShapedJob), "there are two sorts of jobs"
     phases = [
-        Phase(0.0, us * at * 125.0, (_PATH,), at)
-        for us, at in zip(job.busy_us(topology, gbps), gbps, strict=True)
+        Phase(0.0, us * at * 125.0, (str(group),), at)
+        for group, (us, at) in enumerate(zip(job.busy_us(topology, gbps), gbps, strict=True))
         if us and at < inf
     ]
     sent = sum(phase.bytes / ((phase.bandwidth_gbps or 1.0) * 125.0) for phase in phases)
     compute = Phase(max(0.0, placed.mapping.time_us - sent))
-    most = max((at for at in gbps if at < inf), default=1.0)
-    return profile_of_phases([compute, *phases], {_PATH: most})
+    widths = {str(group): at for group, at in enumerate(gbps)}
+    return profile_of_phases([compute, *phases], widths)
 
 
-def mix_of(
-    wiring: Wiring, profiles: Profiles, jobs: tuple[PlacedJob, ...]
-) -> tuple[Mix, dict[str, tuple[str, ...]]]:
-    """Return jobs with the links that several of them cross, and these by job.
+def mix_of(wiring: Wiring, profiles: Profiles, jobs: tuple[PlacedJob, ...]) -> Mix:
+    """Return jobs with the links that several of them cross.
 
     What a single job crosses slows nobody down, and limits it as it does alone.
     """
-    crossed = {placed.name: links_of(wiring, placed) for placed in jobs}
+    crossed = [links_of(wiring, placed) for placed in jobs]
     count: dict[str, int] = {}
-    for links in crossed.values():
-        for name in links:
+    for groups in crossed:
+        for name in dict.fromkeys(chain.from_iterable(groups)):
             count[name] = count.get(name, 0) + 1
-    shared = {
-        job: tuple(name for name in links if count[name] > 1) for job, links in crossed.items()
-    }
+    shared = [
+        tuple({name: on for name, on in group.items() if count[name] > 1} for group in groups)
+        for groups in crossed
+    ]
     capacity = {link.name: link.capacity_gbps or inf for link in wiring.topology.links}
-    used = dict.fromkeys(name for links in shared.values() for name in links)
+    used = dict.fromkeys(name for groups in shared for group in groups for name in group)
     mixed = tuple(
-        MixedJob(
-            placed.name, (profiles.of(placed, shared[placed.name]),), placed.weight, placed.gpus
-        )
-        for placed in jobs
+        MixedJob(placed.name, (profiles.of(placed, groups),), placed.weight, placed.gpus)
+        for placed, groups in zip(jobs, shared, strict=True)
     )
-    return Mix(tuple((name, capacity[name]) for name in used), mixed), shared
+    return Mix(tuple((name, capacity[name]) for name in used), mixed)

@@ -28,7 +28,10 @@ class GroupTraffic:
     sources, targets
         Slots that flows leave and enter, of those that leave their slot.
     flows
-        How many go from one to the other; a flow is what one rank sends.
+        How many go from one to the other, in shares of what one rank sends.
+    share
+        What each flow is of that: a rank has one flow to the next of a ring, and one to each other
+        rank of an all-to-all.
     """
 
     name: str
@@ -36,6 +39,7 @@ class GroupTraffic:
     sources: IntArray
     targets: IntArray
     flows: FloatArray
+    share: float = 1.0
 
     @property
     def is_inside(self) -> bool:
@@ -82,6 +86,5 @@ def group_traffic(
     every = np.sort(sources[leaves] * slots + targets[leaves])
     firsts = np.flatnonzero(np.diff(every, prepend=-1))
     pairs, counts = every[firsts], np.diff(firsts, append=len(every))
-    return GroupTraffic(
-        name, ranks * stride, pairs // slots, pairs % slots, counts.astype(np.float64) * weight
-    )
+    flows = counts.astype(np.float64) * weight
+    return GroupTraffic(name, ranks * stride, pairs // slots, pairs % slots, flows, weight)

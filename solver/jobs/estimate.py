@@ -16,7 +16,8 @@ def estimated_slowdowns(mix: Mix) -> tuple[float, ...]:
 
     Jobs are taken to be at any time of their iterations, independent of one another: while a
     transfer crosses a link, another job sends there for the share d of time that it sends alone,
-    and takes what both want above the capacity, at most half of it. The bytes that are exposed
+    and takes what both want above the capacity, at most what its flows are of all flows of both
+    there, half of it for one each. The bytes that are exposed
     alone, a share of all, are the later by what the slowest of their links takes. No job is faster
     than what the loads of its links leave: if they add up to more than 1, all stretch by it.
 
@@ -31,14 +32,15 @@ def estimated_slowdowns(mix: Mix) -> tuple[float, ...]:
     found = []
     for j, profile in enumerate(profiles):
         delay, full = 0.0, 1.0
-        for link, (time, rate) in duty[j].items():
+        for link, (time, rate, flows) in duty[j].items():
             more = 0.0
             for k, other in enumerate(profiles):
                 if k == j or link not in duty[k]:
                     continue
-                time_k, rate_k = duty[k][link]
+                time_k, rate_k, flows_k = duty[k][link]
                 share = min(1.0, time_k / other.alone_us)
-                speed = min(rate, max(capacity[link] / 2, capacity[link] - rate_k))
+                fair = capacity[link] * flows / (flows + flows_k)
+                speed = min(rate, max(fair, capacity[link] - rate_k))
                 more += share * (rate / speed - 1)
             delay = max(delay, time * more)
             full = max(full, sum(loads[link]))
@@ -47,15 +49,24 @@ def estimated_slowdowns(mix: Mix) -> tuple[float, ...]:
     return tuple(found)
 
 
-def _sending(profile: JobProfile) -> dict[str, tuple[float, float]]:
-    """Return for how long a job sends on each link in an iteration alone, and how fast."""
+def _sending(profile: JobProfile) -> dict[str, tuple[float, float, float]]:
+    """Return for how long a job sends on each link alone [us], how fast, and with how many flows.
+
+    Rate [bytes/us] and flows are means over that time of an iteration.
+    """
     times: dict[str, float] = {}
+    flows_in: dict[str, float] = {}
     sent = profile.bytes_on()
     for transfer in profile.transfers:
-        for link in transfer.links:
-            time = transfer.end - transfer.start - transfer.startup
+        time = transfer.end - transfer.start - transfer.startup
+        for link, flows in transfer.flows_on.items():
             times[link] = times.get(link, 0.0) + time
-    return {link: (time, sent[link] / time) for link, time in times.items() if time > 0}
+            flows_in[link] = flows_in.get(link, 0.0) + flows * time
+    return {
+        link: (time, sent[link] / time, flows_in[link] / time)
+        for link, time in times.items()
+        if time > 0
+    }
 
 
 def _exposed_share(profile: JobProfile) -> float:

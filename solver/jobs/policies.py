@@ -100,9 +100,9 @@ def _demand(mix: Mix, profile: JobProfile, pieces: int) -> FloatArray:
     for transfer in profile.transfers:
         begin, end = transfer.start + transfer.startup, transfer.end
         inside = np.clip(np.minimum(edges + width, end) - np.maximum(edges, begin), 0, None)
-        for link in transfer.links:
+        for link, flows in transfer.flows_on.items():
             own = bytes_per_us(mix.links[number[link]][1])
-            rate = transfer.rate * transfer.rest / max(end - begin, 1e-12) / own
+            rate = flows * transfer.rate * transfer.rest / max(end - begin, 1e-12) / own
             found[number[link]] += inside / width * rate
     return found
 

@@ -20,7 +20,7 @@ class Transfer(NamedTuple):
     startup, rest
         Alone on its links, until its bytes are sent, and for these [us].
     rate
-        Bytes that cross each link in a microsecond meanwhile.
+        Bytes of each flow that cross a link in a microsecond meanwhile.
     links
         Names of the links that it crosses; none for what no other job can slow down.
     after
@@ -30,6 +30,8 @@ class Transfer(NamedTuple):
         Longest compute from its end to that of the iteration, None when others come between [us].
     channel
         Those of one channel never run at the same time.
+    flows
+        How many flows cross each of the links side by side; none for one each.
     """
 
     start: float
@@ -41,6 +43,12 @@ class Transfer(NamedTuple):
     after: tuple[tuple[int, float], ...]
     tail: float | None
     channel: str = ""
+    flows: tuple[float, ...] = ()
+
+    @property
+    def flows_on(self) -> dict[str, float]:
+        """How many flows cross each link side by side."""
+        return dict(zip(self.links, self.flows or (1.0,) * len(self.links), strict=True))
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +76,8 @@ class JobProfile:
         """Return what crosses each link in an iteration [bytes]."""
         found: dict[str, float] = {}
         for transfer in self.transfers:
-            for link in transfer.links:
-                found[link] = found.get(link, 0.0) + transfer.rate * transfer.rest
+            for link, flows in transfer.flows_on.items():
+                found[link] = found.get(link, 0.0) + flows * transfer.rate * transfer.rest
         return found
 
 

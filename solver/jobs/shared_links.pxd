@@ -1,62 +1,56 @@
 cimport cython
 
-from solver.simulation.fair_flows cimport FairFlows, _FlowProgress
+from solver.simulation.fair_flows cimport FairFlows
 
 cdef double _SAME
 
 
-cdef class _LinkUse:
-    cdef readonly double share
-    cdef readonly dict fastest, jobs
-
-
 cdef class SharedLinks(FairFlows):
-    cdef bint _is_blamed
-    cdef object _job_of, _full_paths
-    cdef dict _alone, _lost, _of_job, _since
-    cdef list _most, _traced, _wanted
+    cdef bint _is_blamed, _is_traced
+    cdef object _full_paths
+    cdef list _carried
+    cdef dict _rows
+    cdef int _jobs, _levels
+    cdef int[::1] _job_of, _of_job, _rank, _row_of, _used_at
+    cdef double[::1] _alone, _blamed_at, _fastest, _lost, _most_on, _share_on, _wanted
 
-    cpdef begin(self, channel, double rest, double rate, double most, span)
+    @cython.locals(alone=double, speed=double, p=int)
+    cpdef begin(self, int channel, double rest, double rate, double most, span)
 
-    cpdef _share(self, channels, double now)
+    @cython.locals(channel=int)
+    cpdef int pop(self) except -1
 
-    @cython.locals(flow=_FlowProgress)
-    cpdef pop(self)
-
+    @cython.locals(k=int)
     cpdef settle(self, double now)
 
-    cpdef bint is_under_way(self, channel)
+    @cython.locals(left=double)
+    cpdef double left(self, int channel, double now)
 
-    @cython.locals(flow=_FlowProgress)
-    cpdef double left(self, channel, double now)
+    cdef bint _joins(self, int link) noexcept
 
-    @cython.locals(
-        flows=dict, since=dict, on=dict, began=double, flow=_FlowProgress, speed=double, best=double,
-        rate=double, share=double,
-    )
-    cdef _book(self, channels, double now)
+    @cython.locals(i=int, channel=int, time=double, speed=double, best=double)
+    cdef _look(self, double now)
 
-    @cython.locals(rates=dict, lost=dict, total=double, rate=double)
-    cdef _blame(self, channel, double time, dict on)
-
-    @cython.locals(least=double)
-    cdef double _by_itself(self, channel, double rate)
-
-    cdef void _want(self, channel, double more)
-
-    @cython.locals(found=dict, queue=list, seen=set, wanted=list, most=list)
-    cpdef dict _connected(self, channel)
-
-    @cython.locals(flow=_FlowProgress, best=double, rate=double, own=int)
-    cdef double _best(self, channel)
+    @cython.locals(began=double, speed=double, rate=double, share=double, job=int)
+    cdef _trace(self, int channel, double now)
 
     @cython.locals(
-        flow=_FlowProgress, wanted=list, most=list, mine=double, use=_LinkUse, is_fast=bint, fast=bint,
-        fullest=double, share=double,
+        job=int, p=int, link=int, row=int, first=int, k=int, other=int, total=double, rate=double,
     )
-    cdef _bottleneck(self, channel, dict on)
+    cdef void _blame(self, int channel, double time) noexcept
+
+    @cython.locals(p=int)
+    cdef void _want(self, int channel, double more) noexcept
+
+    @cython.locals(rate=double, job=int, best=double, p=int, link=int, first=int, k=int, own=double)
+    cdef double _best(self, int channel) noexcept
 
     @cython.locals(
-        flows=dict, fastest=dict, jobs=dict, total=double, flow=_FlowProgress, rate=double,
+        mine=double, found=int, is_fast=bint, fullest=double, p=int, link=int, fast=bint, share=double,
     )
-    cdef _LinkUse _use(self, link)
+    cdef int _bottleneck(self, int channel) noexcept
+
+    @cython.locals(
+        base=int, first=int, total=double, level=int, k=int, channel=int, rate=double, place=int,
+    )
+    cdef void _use(self, int link) noexcept

@@ -137,18 +137,32 @@ class _Run:
         self._owner: list[int] = []  # job of each transfer
         paths: list[tuple[int, ...]] = []
         classes: list[int] = []
+        weights: list[tuple[float, ...]] = []
         number = {name: i for i, (name, _) in enumerate(mix.links)}
         for j, (job, own) in enumerate(zip(mix.jobs, terms, strict=True)):
             profile = job.profiles[own.profile]
             self._jobs.append(JobUnderWay(profile, own, len(paths)))
             for transfer in profile.transfers:
-                paths.append(tuple(number[name] for name in dict.fromkeys(transfer.links)))
+                flows_on = transfer.flows_on
+                paths.append(tuple(number[name] for name in flows_on))
+                weights.append(tuple(flows_on.values()))
                 classes.append(own.priority)
                 self._owner.append(j)
         capacities = [bytes_per_us(gbps) for _, gbps in mix.links]
         shared = links_that_fill([job.profile for job in self._jobs], mix)
-        few = [tuple(link for link in path if link in shared) for path in paths]
-        self._links = SharedLinks(few, capacities, classes, self._owner, paths, **keeps._asdict())
+        few = [
+            [(link, flows) for link, flows in zip(path, own, strict=True) if link in shared]
+            for path, own in zip(paths, weights, strict=True)
+        ]
+        self._links = SharedLinks(
+            [tuple(link for link, _ in path) for path in few],
+            capacities,
+            classes,
+            [tuple(flows for _, flows in path) for path in few],
+            self._owner,
+            [tuple(zip(*each, strict=True)) for each in zip(paths, weights, strict=True)],
+            **keeps._asdict(),
+        )
         self._iterations, self._most = iterations, most_events
         self._heap: list[tuple[float, int, int, int]] = []  # time, number, kind, which
         self._numbers = 0

@@ -135,6 +135,22 @@ def test_hundreds_of_sets_in_one_request() -> None:
     assert answer.best[0].alone_us <= answer.best[-1].alone_us
 
 
+def test_a_search_of_a_large_cluster_is_bounded_by_its_work_and_says_so() -> None:
+    """Of 4,000 racks with room as many are tried as the work allows; moves beyond are cut."""
+    topology = {
+        "fat_tree": {"pods": 4_000, "racks": 1, "nodes": 2, "node_uplink_gbps": 400},
+        "node_gbps": 3600,
+    }
+    asked = {"topology": topology, "job": {"nodes": 2, **TWO}, "count": 2_000, "moves": 100_000}
+    answer = interlace.allocate(asked)
+    # 200,000,000 / 8,000 mappings, a quarter of them below switches, twelve for each
+    assert answer.sets == 200_000_000 // 8_000 // 4 // 12 + 1
+    assert any("75,000 of them were not allowed" in note for note in answer.notes)
+    left_out = 2 * 4_000 + 1 - (answer.sets - 1)
+    assert any(f"{left_out:,} with room for the job were left out" in note for note in answer.notes)
+    assert not any("too large" in note for note in interlace.allocate(request()).notes)
+
+
 def test_shapes_are_mapped_by_their_groups() -> None:
     job = {
         "model": "llama3-8b",

@@ -102,7 +102,7 @@ def main() -> None:
     )
     wiring = wiring_of(text)
     jobs, free = placed_jobs(wiring, 50)
-    mix, _ = mix_of(wiring, Profiles(text), tuple(jobs))
+    mix = mix_of(wiring, Profiles(text), tuple(jobs))
     hosts = sum(job.job.slots for job in jobs)
     for account, is_blamed in (("with the account of who slows whom", True), ("without", False)):
         begun = time.process_time()

@@ -17,7 +17,7 @@ from solver.planning.check import check
 from solver.planning.plan import plan
 from solver.policies import POLICIES
 from solver.simulation.engine import simulate
-from solver.simulation.fair_flows import fair_rates
+from solver.simulation.fair_flows import FairFlows
 
 WFBP = POLICIES["wfbp"]
 #: A byte takes a microsecond at so many Gbit/s.
@@ -124,13 +124,20 @@ def test_shared_links_are_the_fluid(seed: int) -> None:
     assert ends == pytest.approx([float(end) for end in fluid(sends, capacity)], rel=1e-9)
 
 
+def begun(flows: FairFlows, wants: dict[int, float]) -> dict[int, float]:
+    """Begin to send on each channel, and return the rates of all."""
+    for channel, rate in wants.items():
+        flows.begin(channel, 1.0, rate, 1.0, (0.0, 1.0))
+    return {channel: rate * flows.speed[channel] for channel, rate in wants.items()}
+
+
 @pytest.mark.parametrize("seed", range(60))
 def test_rates_are_max_min_fair(seed: int) -> None:
     rng = random.Random(seed)
     paths = [rng.sample(range(4), rng.randint(1, 3)) for _ in range(6)]
     capacities = [float(rng.randint(1, 9)) for _ in range(4)]
     wants = {i: float(rng.randint(1, 5)) for i in range(6)}
-    rates = fair_rates(wants, paths, capacities, {})
+    rates = begun(FairFlows(paths, capacities, [0] * 6), wants)
     used = [sum(rates[i] for i in rates if link in paths[i]) for link in range(4)]
     assert all(use <= most * (1 + 1e-9) for use, most in zip(used, capacities, strict=True))
     for i, rate in rates.items():  # each is at its most, or fastest on a full link of its path

@@ -257,6 +257,21 @@ def test_members_that_labels_tell(selector: Any, names: list[str]) -> None:
         ),
         (member({"regexMatch": {"pattern": 5}}), "/selector/regexMatch/pattern", "got 5"),
         (
+            member({"regexMatch": {"pattern": "(?=a)b"}}),  # Go has none either
+            "/selector/regexMatch/pattern",
+            "look-around",
+        ),
+        (
+            member({"regexMatch": {"pattern": "(a{999}){999}"}}),
+            "/selector/regexMatch/pattern",
+            "exceeds size limit",
+        ),
+        (
+            member({"regexMatch": {"pattern": "a" * 1001}}),
+            "/selector/regexMatch/pattern",
+            "at most 1,000 characters, got 1,001",
+        ),
+        (
             member({"regexMatch": {"pattern": "s"}}, "HyperNode"),
             "/selector/regexMatch",
             "named by exactMatch",
@@ -302,6 +317,19 @@ def test_expressions_without_nodes_ask_for_them() -> None:
     for way in ways:
         with pytest.raises(InvalidTopology, match="kubectl get nodes,hypernodes"):
             topology_of_document({"items": [hyper("s", member(way))]})
+
+
+def test_expressions_take_no_time_that_grows_with_what_could_be_tried() -> None:
+    """What tries all ways to part the name ends after some 2^60 of them."""
+    document = {
+        "items": [
+            {"kind": "Node", "metadata": {"name": "a" * 60}},
+            hyper("s0", member({"exactMatch": {"name": "a" * 60}})),
+            hyper("s1", member({"regexMatch": {"pattern": "(a+)+b|(a|a)*b|(a*)*$b"}})),
+        ]
+    }
+    (node,) = topology_of_document(document).nodes
+    assert node.above[0] == "s0"
 
 
 def test_hypernodes() -> None:

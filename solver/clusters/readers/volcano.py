@@ -1,10 +1,11 @@
 """Volcano's HyperNodes: sets of nodes, and of other sets, by tier."""
 
-import re
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import Any, Final
+
+from pydantic_core import SchemaError, SchemaValidator, core_schema
 
 from solver.clusters.readers.manifests import (
     LabelledNode,
@@ -23,6 +24,9 @@ from solver.codes import FaultCode
 from solver.errors import Fault
 from solver.wording import must_be, one_of
 
+#: Characters of a ``regexMatch``.
+MAX_PATTERN_CHARACTERS: Final = 1_000
+
 #: How a member of a HyperNode is told.
 SELECTORS: Final = ("exactMatch", "regexMatch", "labelMatch")
 
@@ -40,8 +44,7 @@ def read(document: Any, gpus: int | None = None) -> Topology:
 
     A member is named (``exactMatch``), or meant by a regular expression of names (``regexMatch``)
     or by labels (``labelMatch``); these two are looked for among the nodes of the list (``kubectl
-    get nodes,hypernodes -o json``). Volcano's expressions are those of Go; those of Python are
-    nearly the same.
+    get nodes,hypernodes -o json``).
 
     Parameters
     ----------
@@ -113,14 +116,27 @@ def _meant(
     return [node.name for node in nodes if fits(node.name)]
 
 
-def _pattern(told: dict[str, Any], place: str) -> Callable[[str], object]:
-    """Return what tells whether a name fits a regular expression."""
+def _pattern(told: dict[str, Any], place: str) -> Callable[[str], bool]:
+    """Return what tells whether a name fits a regular expression.
+
+    The expressions are those of Rust's ``regex``, which pydantic has: as those of Go, on which
+    Volcano runs, they know no look-around and no back-references, and take time linear in the name.
+    """
     pattern = _word(told, "pattern", place)
+    fault = partial(Fault, f"{place}/pattern", FaultCode.WRONG_FORMAT)
+    if len(pattern) > MAX_PATTERN_CHARACTERS:
+        detail = (
+            f"regexMatch: a pattern must have at most {MAX_PATTERN_CHARACTERS:,} characters, got "
+            f"{len(pattern):,}."
+        )
+        raise InvalidTopology([fault(detail)])
     try:
-        return partial(re.search, re.compile(pattern))
-    except (re.error, RecursionError, OverflowError) as error:
-        detail = f"regexMatch: {pattern[:40]!r} is no regular expression: {error}."
-        raise InvalidTopology([Fault(f"{place}/pattern", FaultCode.WRONG_FORMAT, detail)]) from None
+        return SchemaValidator(core_schema.str_schema(pattern=pattern)).isinstance_python
+    except SchemaError as error:
+        why = str(error).splitlines()[-1].strip().removeprefix("SchemaError: ")
+        why = why.removeprefix("error: ").removesuffix(".")
+        detail = f"regexMatch: {pattern[:40]!r} is no regular expression: {why}."
+        raise InvalidTopology([fault(detail)]) from None
 
 
 def _word(told: dict[str, Any], field: str, place: str) -> str:
