@@ -52,7 +52,7 @@ def _expected_us(row: ShapeRow) -> float:
 def _step(row: ShapeRow) -> str:
     """Say how long a step takes, and how that is known."""
     if row.predicted_us is None:
-        return f"{row.time_us / 1e3:,.1f} ms a step"
+        return f"{row.time_us / 1e3:,.1f} ms a step by simulation alone"
     return f"{_predicted(row)} ms a step predicted"
 
 
