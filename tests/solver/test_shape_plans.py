@@ -141,6 +141,7 @@ def test_no_more_is_claimed_than_is_known() -> None:
         (replace(SHARDED, pp=2, dp=8), "inside a pipeline"),
         (replace(SHARDED, shard=8), "over some of the ranks"),
         (replace(SHARDED, reshard=False), "stay gathered"),
+        (replace(REDUCED, schedule="dualpipe", vpp=2), "on two pipeline ranks"),
         (replace(REDUCED, ep=2), "experts' gradients"),  # of two groups
     ],
 )

@@ -102,6 +102,8 @@ def shape_plan(
 def _why_not(model: Transformer, shape: JobShape) -> str | None:
     if shape.cp * shape.dp == 1:
         return "No plan: there is no data-parallel communication."
+    if shape.ways > 1:
+        return "No plan: each stage is on two pipeline ranks, which is not planned yet."
     if model.experts and shape.ep > 1:
         return (
             "No plan: experts' gradients go between other ranks than the rest, which is not "
