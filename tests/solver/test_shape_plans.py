@@ -134,6 +134,13 @@ def test_no_more_is_claimed_than_is_known() -> None:
     assert off.gains[0].gain == claimed.gains[0].gain
 
 
+def test_a_step_longer_than_any_op_may_be_is_not_planned() -> None:
+    slow = replace(CLUSTER, accelerator=replace(ACCELERATORS["a100"], tflops=(("bf16", 1e-9),)))
+    found = shape_plan(MODEL, slow, REDUCED, replace(ASSUMED, matmul=1e-6))
+    assert found.why_not is not None
+    assert "duration_us must be 0 to" in found.why_not
+
+
 @pytest.mark.parametrize(
     ("shape", "said"),
     [

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from solver.costs import network_of
-from solver.errors import InvalidPlan
+from solver.errors import InvalidGraph, InvalidPlan
 from solver.evidence.evidence import Evidence
 from solver.evidence.gain import Gain
 from solver.evidence.headline import Headline, headline_of
@@ -78,7 +78,10 @@ def shape_plan(
     if (why_not := _why_not(model, shape)) is not None:
         return ShapePlan(why_not)
     is_of_units = shape.sharding == "parameters"
-    graph, costs = (units_graph if is_of_units else sums_graph)(model, cluster, shape, known)
+    try:
+        graph, costs = (units_graph if is_of_units else sums_graph)(model, cluster, shape, known)
+    except InvalidGraph as error:  # a pass takes longer than any op may
+        return ShapePlan(f"No plan: {error.faults[0].detail}")
     network, options = network_of(costs), Options(baselines=(), share=_SHARE)
     found = plan(graph, network, options)
     found = replace(found, evidence=_evidence(found, trust_below, unsound))
