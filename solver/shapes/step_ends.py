@@ -65,14 +65,13 @@ def stage_parameters(model: Transformer, shape: JobShape) -> list[tuple[float, f
     return stages
 
 
-def layer_parameters(model: Transformer, shape: JobShape) -> list[float]:
-    """Return the parameters on one rank of each layer, its experts among them."""
+def layer_parameters(model: Transformer, shape: JobShape) -> list[tuple[float, float]]:
+    """Return the parameters on one rank of each layer: those all share, and its experts."""
     model = model.split(shape.tp)
-    found = (
+    return [
         _parameters(model, shape, layer, 1, is_first=False, is_last=False)
         for layer in range(model.layers)
-    )
-    return [dense + experts for dense, experts in found]
+    ]
 
 
 def _parameters(

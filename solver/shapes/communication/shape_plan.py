@@ -107,10 +107,9 @@ def _why_not(model: Transformer, shape: JobShape) -> str | None:
         return "No plan: there is no data-parallel communication."
     if shape.ways > 1:
         return "No plan: each stage is on two pipeline ranks, which is not planned yet."
-    if model.experts and shape.ep > 1:
+    if shape.sharding == "parameters" and model.experts and shape.ep > 1:
         return (
-            "No plan: experts' gradients go between other ranks than the rest, which is not "
-            "planned yet."
+            "No plan: experts are sharded over other ranks than the rest, which is not planned yet."
         )
     if shape.sharding == "parameters" and shape.pp > 1:
         return "No plan: parameters are sharded inside a pipeline, which is not planned yet."
