@@ -955,7 +955,7 @@ FIELDS: dict[str, RequestField] = {
         default="1",
     ),
     "ShapeRequest.planned": RequestField(
-        "How many of the best have their communication planned",
+        "How many of the best are planned",
         least=0,
         most=10,
         default="1",
@@ -994,6 +994,7 @@ FIELDS: dict[str, RequestField] = {
             "interleaved",
             "zero_bubble",
             "zb_v",
+            "dualpipe",
         ),
         default="1f1b, interleaved",
     ),

@@ -172,9 +172,8 @@ def _shape_faults(shape: JobShape, gpus: int, checked: _CheckedSpace) -> Iterato
     if shape.gpus != gpus:
         detail = f"Shape: tp * cp * dp * pp must be the GPUs of the job, {gpus:,}; {shape.gpus:,}."
         yield Fault("", FaultCode.OUT_OF_RANGE, detail)
-    passes = 3 * shape.pp * shape.vpp * shape.micro_batches
-    if passes > MOST_DRAWN_PASSES:
-        detail = f"Shape: at most {MOST_DRAWN_PASSES:,} passes are drawn, got {passes:,}."
+    if shape.passes > MOST_DRAWN_PASSES:
+        detail = f"Shape: at most {MOST_DRAWN_PASSES:,} passes are drawn, got {shape.passes:,}."
         yield Fault("/micro_batches", FaultCode.OUT_OF_RANGE, detail)
 
 

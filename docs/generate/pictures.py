@@ -5,12 +5,22 @@ its scheme wants, and the boxes are of middle brightness.
 """
 
 import tomllib
+from array import array
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 from xml.sax.saxutils import escape
 
 from interlace import MODELS, POLICIES, Cluster, Graph, Plan, network_of, plan, simulate
+from solver.shapes.pipeline.orders import (
+    BACKWARD,
+    FORWARD,
+    ORDERS,
+    WEIGHTS,
+    WEIGHTS_APART,
+    ranks_of_stages,
+)
+from solver.shapes.pipeline.replay import FlatOrder, flat_order
 from solver.simulation.engine import Timeline
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -25,6 +35,8 @@ text { font: 14px ui-sans-serif, system-ui, sans-serif; fill: #24292f }
 .boundary { fill: #c2410c; font-size: 12px }
 .backward { fill: #3b6fb5 }
 .forward { fill: #6a52b3 }
+.weights { fill: #2f8f6b }
+.later { fill-opacity: .6 }
 .sent { fill: #2f8f6b; stroke: #fff; stroke-width: .6 }
 .room { fill: #3b6fb5; fill-opacity: .13; stroke: #3b6fb5 }
 .floor { fill: none; stroke: #8b949e; stroke-dasharray: 2 3 }
@@ -189,7 +201,57 @@ def rooms() -> str:
     return svg(right + 20, bottom + 34, "The packages, and which may import which", body)
 
 
-PICTURES = {"iteration.svg": iteration, "rooms.svg": rooms}
+#: Ranks and micro-batches of the pipelines that are drawn, and chunks of a rank; 1 if unnamed.
+_RANKS, _BATCHES = 4, 8
+_CHUNKS = {"interleaved": 2, "zb_v": 2, "dualpipe": 2}
+
+
+def pipeline_run(schedule: str) -> tuple[FlatOrder, "array[float]", float]:
+    """Run a schedule of equal stages: a rank's passes of a micro-batch take 2, 2 and 2 in all.
+
+    Without messages. Returns the order with its ends, the durations, and when the last pass ends.
+    """
+    chunks = _CHUNKS.get(schedule, 1)
+    order = flat_order(schedule, _RANKS, chunks, _BATCHES)
+    apart = schedule in WEIGHTS_APART
+    long = 2.0 * _RANKS * _BATCHES * (3 if apart else 2) / len(order.passes)
+    each = (long, long if apart else 2 * long, long if apart else 0.0)
+    durations = array("d", each * (_RANKS * chunks))
+    return order, durations, order.run(durations, array("d", [0.0]) * _RANKS**2)
+
+
+def schedules() -> str:
+    """Draw the schedules of pipelines, equal stages on four ranks, without messages."""
+    runs = {schedule: pipeline_run(schedule) for schedule in ORDERS}
+    left, right, row, gap = 120, 780, 13, 34
+    scale = (right - left) / max(end for _, _, end in runs.values())
+    shown = {FORWARD: "forward", BACKWARD: "backward", WEIGHTS: "weights"}
+    body = [_text(0, 22, "8 micro-batches through 4 equal stages", "bold")]
+    for k, (kind, name) in enumerate(shown.items()):
+        body += [
+            _box(left + 210 + 130 * k, 11, 12, 12, shown[kind]),
+            _text(left + 228 + 130 * k, 22, name, "small"),
+        ]
+    y = 44.0
+    for schedule, (order, durations, end) in runs.items():
+        ranks = ranks_of_stages(schedule, _RANKS, _CHUNKS.get(schedule, 1))
+        body += [
+            _text(0, y + 18, schedule, "bold"),
+            _text(0, y + 36, f"bubble {1 - 6 * _BATCHES / end:.0%}", "small"),
+        ]
+        for i, step in enumerate(order.passes):
+            rank = ranks[step.stage]
+            long = durations[order.part[i]]
+            look = shown[step.kind] + (" later" if step.stage >= _RANKS else "")
+            start = left + (order.ends[i] - long) * scale
+            body.append(_box(start + 0.25, y + rank * row, long * scale - 0.5, row - 1, look))
+        stop = left + end * scale
+        body.append(f'<path class="line" d="M{stop:.5g} {y:g}v{_RANKS * row}"/>')
+        y += _RANKS * row + gap
+    return svg(800, y, "The passes of each rank in six pipeline schedules", body)
+
+
+PICTURES = {"iteration.svg": iteration, "rooms.svg": rooms, "schedules.svg": schedules}
 
 
 if __name__ == "__main__":

@@ -62,7 +62,7 @@ def _message_channels(model: Transformer, shape: JobShape, times: StageTimes) ->
 
 def _pass_ops(model: Transformer, shape: JobShape, times: StageTimes, order: FlatOrder) -> list[Op]:
     """Return the passes and messages; the last of a virtual stage in pieces, where it gives so."""
-    stages = shape.pp * shape.vpp
+    stages = shape.stages_of_way
     size = message_bytes(model, shape)
     last = set(order.last_of_stages)
     sends = {needed(step, stages) for step in order.passes if step.kind != WEIGHTS}

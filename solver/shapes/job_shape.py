@@ -9,12 +9,14 @@ from typing import Final
 from solver.codes import FaultCode
 from solver.errors import Fault
 from solver.shapes.pipeline.orders import (
+    DUALPIPE,
+    FORTH_AND_BACK,
     INTERLEAVED,
     ONE_F_ONE_B,
     ORDERS,
     V_CHUNKS,
-    ZB_V,
     ranks_of_stages,
+    stages_of_way,
 )
 from solver.shapes.transformer import Transformer
 
@@ -72,7 +74,8 @@ class JobShape:
         Pieces in which the last backward pass of a chunk gives its gradients to the network, so
         that their sums overlap with it; 1 for sums after it.
     layers_of_stages
-        Layers of each virtual stage, in the order of the model; None for as even as may be.
+        Layers of each virtual stage, in the order of the model, with ``dualpipe`` of each stage;
+        None for as even as may be.
     expert_imbalance
         Tokens of the busiest expert rank over the mean; 1 for an even load.
     """
@@ -117,9 +120,34 @@ class JobShape:
     def stage_layers(self, layers: int) -> tuple[int, ...]:
         """Layers of each virtual stage; what is left over goes to the stages in the middle.
 
-        The first and the last have the embedding and the head besides.
+        The first and the last of each way have the embedding and the head besides.
         """
-        return self.layers_of_stages or _even_layers(layers, self.pp * self.vpp)
+        return self.ways * (self.layers_of_stages or _even_layers(layers, self.stages_of_way))
+
+    @property
+    def stages_of_way(self) -> int:
+        """Virtual stages that a micro-batch passes, which hold the model once."""
+        return stages_of_way(self.schedule, self.pp, self.vpp)
+
+    @property
+    def ways(self) -> int:
+        """How often the virtual stages hold the model: twice where there are two ways."""
+        return self.pp * self.vpp // self.stages_of_way
+
+    @property
+    def passes(self) -> int:
+        """Most passes of a step on all ranks of a pipeline."""
+        return 3 * self.stages_of_way * self.micro_batches
+
+    @property
+    def first_stages(self) -> range:
+        """Virtual stages that have the embedding: the first of each way."""
+        return range(0, self.pp * self.vpp, self.stages_of_way)
+
+    @property
+    def last_stages(self) -> range:
+        """Virtual stages that have the head: the last of each way."""
+        return range(self.stages_of_way - 1, self.pp * self.vpp, self.stages_of_way)
 
     @property
     def ranks(self) -> tuple[int, ...]:
@@ -132,7 +160,7 @@ class JobShape:
 
     def firsts(self, layers: int) -> tuple[int, ...]:
         """First layer of each virtual stage."""
-        return _firsts(self.stage_layers(layers))
+        return _firsts(self.stage_layers(layers), layers)
 
     def __str__(self) -> str:
         """Name the parts that differ from 1, and how the pipeline runs."""
@@ -159,8 +187,8 @@ def _even_layers(layers: int, stages: int) -> tuple[int, ...]:
 
 
 @lru_cache(maxsize=1024)
-def _firsts(counts: tuple[int, ...]) -> tuple[int, ...]:
-    return (0, *accumulate(counts))[:-1]
+def _firsts(counts: tuple[int, ...], layers: int) -> tuple[int, ...]:
+    return tuple(first % layers for first in (0, *accumulate(counts))[:-1])
 
 
 def faults_of_shape(shape: JobShape, model: Transformer) -> Iterator[Fault]:
@@ -219,7 +247,7 @@ def _divisors(shape: JobShape, model: Transformer) -> Iterator[Fault]:
 
 
 def _stages(shape: JobShape, model: Transformer) -> Iterator[Fault]:
-    stages = shape.pp * shape.vpp
+    stages = shape.stages_of_way
     if stages > model.layers:
         detail = f"Shape: pp * vpp must be at most layers, {model.layers}; got {stages}."
         yield Fault("/pp", FaultCode.OUT_OF_RANGE, detail)
@@ -227,10 +255,21 @@ def _stages(shape: JobShape, model: Transformer) -> Iterator[Fault]:
     if given is not None and (len(given) != stages or sum(given) != model.layers or min(given) < 0):
         detail = f"Shape: layers_of_stages must be {stages} counts of sum {model.layers}."
         yield Fault("/layers_of_stages", FaultCode.OUT_OF_RANGE, detail)
-    if shape.schedule == ZB_V and shape.vpp != V_CHUNKS:
-        detail = f"Shape: schedule {ZB_V} needs vpp {V_CHUNKS}, got {shape.vpp}."
+    if shape.schedule in FORTH_AND_BACK and shape.vpp != V_CHUNKS:
+        detail = f"Shape: schedule {shape.schedule} needs vpp {V_CHUNKS}, got {shape.vpp}."
         yield Fault("/vpp", FaultCode.OUT_OF_RANGE, detail)
-    if shape.vpp > 1 and shape.schedule not in (INTERLEAVED, ZB_V):
+    if shape.schedule == DUALPIPE and shape.pp % 2:
+        detail = f"Shape: schedule {DUALPIPE} needs an even pp, got {shape.pp}."
+        yield Fault("/pp", FaultCode.OUT_OF_RANGE, detail)
+    if shape.schedule == DUALPIPE and (
+        shape.micro_batches % 2 or shape.micro_batches < 2 * shape.pp
+    ):
+        detail = (
+            f"Shape: schedule {DUALPIPE} needs an even number of micro_batches of at least 2 pp, "
+            f"{2 * shape.pp}; got {shape.micro_batches}."
+        )
+        yield Fault("/micro_batches", FaultCode.OUT_OF_RANGE, detail)
+    if shape.vpp > 1 and shape.schedule not in (INTERLEAVED, *FORTH_AND_BACK):
         detail = f"Shape: vpp above 1 needs schedule {INTERLEAVED}, got {shape.schedule}."
         yield Fault("/vpp", FaultCode.OUT_OF_RANGE, detail)
     if shape.schedule == INTERLEAVED and shape.micro_batches % shape.pp:

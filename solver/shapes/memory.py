@@ -193,7 +193,8 @@ def activation_bytes(model: Transformer, shape: JobShape) -> list[float]:
                 for block, number in model.layer_counts(first, count)
             )
         kept.append(found[kind])
-    kept[-1] += 2 * residual  # what the last norm and the head read
+    for stage in shape.last_stages:
+        kept[stage] += 2 * residual  # what the last norm and the head read
     return kept
 
 
@@ -219,20 +220,27 @@ def _buffers(model: Transformer, shape: JobShape, rank: int, first: float) -> fl
     """
     model = model.split(shape.tp)
     tokens = shape.micro_batch * model.sequence / shape.cp
-    is_last = rank == shape.ranks[-1]
+    is_first, is_last = _has_ends(shape, rank)
     passes = [_layer_buffers(block, shape, tokens) for block in _blocks(model, shape, rank)]
     if is_last:
         passes.append(_head_buffers(model, shape, tokens))
     embedding = ELEMENT * model.embedding_parameters / shape.tp
     if shape.sharding != "parameters":
-        if rank == 0:
+        if is_first:
             passes.append(embedding - first)
         return max(passes) + _stand_ins(model, shape, rank)
     layer = (model.dense_weights + model.expert_weights / shape.ep) / shape.tp
     gathered = (2 * ELEMENT + shape.gradient_bytes) * layer
-    if rank == 0 or is_last:  # the embedding or the head, and its gradients
+    if is_first or is_last:  # the embedding or the head, and its gradients
         gathered += embedding * (1 + shape.gradient_bytes / ELEMENT)
     return max(passes) + gathered
+
+
+def _has_ends(shape: JobShape, rank: int) -> tuple[bool, bool]:
+    """Whether a rank has the embedding, and whether it has the head."""
+    if shape.ways > 1:
+        return rank in (0, shape.pp - 1), rank in (0, shape.pp - 1)
+    return rank == 0, rank == shape.ranks[-1]
 
 
 def _blocks(model: Transformer, shape: JobShape, rank: int) -> list[Transformer]:
@@ -282,6 +290,6 @@ def _stand_ins(model: Transformer, shape: JobShape, rank: int) -> float:
         for width in {block.feed_forward, block.shared_feed_forward} - {0}:
             sizes.add(((block.matrices - 1) * width / shape.tp, block.hidden))
             sizes.add((block.hidden, width / shape.tp))
-    if rank == shape.ranks[-1]:
+    if _has_ends(shape, rank)[1]:
         sizes.add((model.vocabulary / shape.tp, model.hidden))
     return ELEMENT * sum(rows * columns for rows, columns in sorted(sizes))

@@ -84,9 +84,10 @@ def stage_times(
         exposed.append(groups)
     _gather_ends(model, cluster, shape, known, passes, exposed)
     ends = end_passes(model, cluster, shape, known)
-    for each, end in zip((passes[0], passes[-1]), ends, strict=True):
-        each[0] += end[0]
-        each[1] += end[1]
+    for stages, end in zip((shape.first_stages, shape.last_stages), ends, strict=True):
+        for stage in stages:
+            passes[stage][0] += end[0]
+            passes[stage][1] += end[1]
     if shape.pp > 1:
         for each in passes:
             each[0] += known.send_us
@@ -204,14 +205,13 @@ def _gather_ends(
     layer = _layer_times(model, cluster, _of_layer(shape), known)
     hides = (layer.forward_us, layer.backward_us)
     busy = _sharding_us(model, cluster, shape, known)
+    has_one = model.tied and shape.ranks[0] == shape.ranks[-1]
     for k, part in enumerate(parts):
-        passes[0][k] += part
-        exposed[0][GROUPS.index("sharding")] += part
-        if model.tied and shape.ranks[0] == shape.ranks[-1]:
-            continue
-        left = max(0.0, part - max(0.0, hides[k] - busy[k]))
-        passes[-1][k] += left
-        exposed[-1][GROUPS.index("sharding")] += left
+        left = 0.0 if has_one else max(0.0, part - max(0.0, hides[k] - busy[k]))
+        for stages, us in ((shape.first_stages, part), (shape.last_stages, left)):
+            for stage in stages:
+                passes[stage][k] += us
+                exposed[stage][GROUPS.index("sharding")] += us
 
 
 def end_passes(

@@ -69,7 +69,8 @@ def step_of(shape: JobShape, times: StageTimes) -> StepTime:
         update[rank] = reduced[rank] + times.optimizers[rank] + times.gathers[rank]
     time = max(pipeline, *update) + times.step_us
     busy = _busy(shape, times)
-    exposed = tuple((name, us * shape.micro_batches * shape.vpp) for name, us in times.exposed)
+    times_passed = shape.micro_batches * shape.vpp // shape.ways
+    exposed = tuple((name, us * times_passed) for name, us in times.exposed)
     data = max(reduced[rank] - finished[rank] + times.gathers[rank] for rank in range(shape.pp))
     return StepTime(
         time, pipeline, max(0.0, pipeline - max(busy)), time - pipeline, (*exposed, ("data", data))
@@ -90,7 +91,7 @@ def _busy(shape: JobShape, times: StageTimes) -> list[float]:
     """Time in which each rank's passes run [us]."""
     busy = [0.0] * shape.pp
     for k, passes in enumerate(times.passes):
-        busy[shape.ranks[k]] += shape.micro_batches * sum(passes)
+        busy[shape.ranks[k]] += shape.micro_batches // shape.ways * sum(passes)
     return busy
 
 

@@ -5,7 +5,7 @@ from solver.shapes.efficiency import Efficiencies
 from solver.shapes.hardware import TrainingCluster
 from solver.shapes.job_shape import JobShape
 from solver.shapes.layer_times import ELEMENT, group_us
-from solver.shapes.pipeline.orders import ZB_V
+from solver.shapes.pipeline.orders import FORTH_AND_BACK
 from solver.shapes.transformer import Transformer
 
 #: Memory traffic of Adam [bytes per parameter]: weight, gradient and two moments in 32 bit are
@@ -49,27 +49,29 @@ def stage_parameters(model: Transformer, shape: JobShape) -> list[tuple[float, f
     """
     model = model.split(shape.tp)
     counts = shape.stage_layers(model.layers)
-    last = len(counts) - 1
-    is_shared = model.tied and shape.schedule == ZB_V  # first and last stage are on one rank
+    firsts, lasts = shape.first_stages, shape.last_stages
+    is_shared = model.tied and shape.schedule in FORTH_AND_BACK  # both ends are on one rank
     found: dict[tuple[int, int, bool, bool], tuple[float, float]] = {}
     stages = []
     for k, (first, count) in enumerate(zip(shape.firsts(model.layers), counts, strict=True)):
-        kind = count, model.dense_among(first, count), k == 0, k == last
+        is_first, is_last = k in firsts, k in lasts
+        kind = count, model.dense_among(first, count), is_first, is_last
         if kind not in found:
-            has_head = k == last and not (k and is_shared)
-            found[kind] = _parameters(model, shape, first, count, is_first=k == 0, is_last=has_head)
+            has_head = is_last and (is_first or not is_shared)
+            found[kind] = _parameters(
+                model, shape, first, count, is_first=is_first, is_last=has_head
+            )
         stages.append(found[kind])
     return stages
 
 
-def layer_parameters(model: Transformer, shape: JobShape) -> list[float]:
-    """Return the parameters on one rank of each layer, its experts among them."""
+def layer_parameters(model: Transformer, shape: JobShape) -> list[tuple[float, float]]:
+    """Return the parameters on one rank of each layer: those all share, and its experts."""
     model = model.split(shape.tp)
-    found = (
+    return [
         _parameters(model, shape, layer, 1, is_first=False, is_last=False)
         for layer in range(model.layers)
-    )
-    return [dense + experts for dense, experts in found]
+    ]
 
 
 def _parameters(
@@ -95,7 +97,8 @@ def _reduction_us(
     """Time of the sum of a virtual stage's gradients, and of the gather after its update [us].
 
     With the optimizer sharded the sum is a reduce-scatter, with parameters sharded it has been done
-    in the passes; over more ranks than share out, the shards are summed besides.
+    in the passes; over more ranks than share out, the shards are summed besides. A stage that two
+    pipeline ranks hold is summed between these at last, each its own shard.
     """
     replicas = shape.cp * shape.dp
     reduction = gather = 0.0
@@ -103,9 +106,15 @@ def _reduction_us(
         (dense, replicas, shape.tp, shape.sharing),
         (experts, replicas // shape.ep, shape.tp * shape.ep, max(1, shape.sharing // shape.ep)),
     ):
-        if ranks == 1 or not parameters:
+        if not parameters:
             continue
         size = round(shape.gradient_bytes * parameters)
+        if shape.ways > 1:
+            shared = size if shape.sharding == "none" else round(size / share)
+            far = shape.tp * replicas * (shape.pp - 1)
+            reduction += group_us(cluster, 2, far, ALL_REDUCE, shared, known, 0.0)
+        if ranks == 1:
+            continue
         weights = round(ELEMENT * parameters)
         if shape.sharding == "none":
             reduction += group_us(cluster, ranks, stride, ALL_REDUCE, size, known, 0.0)

@@ -10,7 +10,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from solver.shapes.job_shape import JobShape
-from solver.shapes.pipeline.orders import BACKWARD, FORWARD, ORDERS, WEIGHTS
+from solver.shapes.pipeline.orders import (
+    BACKWARD,
+    FORWARD,
+    ORDERS,
+    WEIGHTS,
+    WEIGHTS_APART,
+    dualpipe,
+    stages_of_way,
+)
 from solver.shapes.pipeline.replay import FlatOrder
 from solver.shapes.ranking import bound
 from solver.shapes.stage_times import StageTimes
@@ -18,14 +26,15 @@ from solver.shapes.stage_times import StageTimes
 
 def replayed(schedule, ranks, chunks, micro_batches, passes, messages) -> float:
     """Run an order by the recurrence."""
-    order = FlatOrder(ORDERS[schedule](ranks, chunks, micro_batches), ranks * chunks)
+    stages = stages_of_way(schedule, ranks, chunks)
+    order = FlatOrder(ORDERS[schedule](ranks, chunks, micro_batches), stages)
     durations = array("d", [us for each in passes for us in each])
     return order.run(durations, array("d", messages))
 
 
 def placed(schedule: str, ranks: int, stage: int) -> int:
     """Rank of a virtual stage, as the papers have it."""
-    if schedule == "zb_v" and stage >= ranks:
+    if schedule in ("zb_v", "dualpipe") and stage >= ranks:
         return 2 * ranks - 1 - stage
     return stage % ranks
 
@@ -35,7 +44,7 @@ def longest_path(  # noqa: C901 - the rules, one after another
 ):
     """Run the same as a graph of passes and messages, by networkx."""
     orders = ORDERS[schedule](ranks, chunks, micro_batches)
-    stages = ranks * chunks
+    stages = ranks if schedule == "dualpipe" else ranks * chunks  # of a micro-batch
     graph: nx.DiGraph = nx.DiGraph()
     sent: dict = {}
     for steps in orders:
@@ -43,15 +52,15 @@ def longest_path(  # noqa: C901 - the rules, one after another
             graph.add_node(step, time=passes[step.stage][step.kind])
         nx.add_path(graph, steps)
         for kind, stage, j in steps:
-            if kind == FORWARD and stage + 1 < stages:
+            if kind == FORWARD and (stage + 1) % stages:
                 other = (FORWARD, stage + 1, j)
             elif kind == FORWARD:
                 other = (BACKWARD, stage, j)
-            elif kind == BACKWARD and stage:
+            elif kind == BACKWARD and stage % stages:
                 other = (BACKWARD, stage - 1, j)
             else:
                 other = None
-            if kind == BACKWARD and schedule in ("zero_bubble", "zb_v"):
+            if kind == BACKWARD and schedule in WEIGHTS_APART:
                 graph.add_edge((BACKWARD, stage, j), (WEIGHTS, stage, j))
             if other is None:
                 continue
@@ -76,12 +85,14 @@ def longest_path(  # noqa: C901 - the rules, one after another
 @pytest.mark.parametrize("schedule", sorted(ORDERS))
 @pytest.mark.parametrize(("ranks", "chunks", "count"), [(1, 1, 3), (2, 1, 2), (4, 1, 8), (3, 2, 6)])
 def test_every_pass_is_run_once_on_its_rank(schedule, ranks, chunks, count) -> None:
-    chunks = {"interleaved": chunks, "zb_v": 2}.get(schedule, 1)
+    chunks = {"interleaved": chunks, "zb_v": 2, "dualpipe": 2}.get(schedule, 1)
+    each = count
+    if schedule == "dualpipe":  # an even number of ranks, and of micro-batches enough
+        ranks += ranks % 2
+        count, each = 2 * (ranks + count), ranks + count
     orders = ORDERS[schedule](ranks, chunks, count)
-    kinds = (
-        (FORWARD, BACKWARD, WEIGHTS) if schedule in ("zero_bubble", "zb_v") else (FORWARD, BACKWARD)
-    )
-    expected = set(product(kinds, range(ranks * chunks), range(count)))
+    kinds = (FORWARD, BACKWARD, WEIGHTS)[: 3 if schedule in WEIGHTS_APART else 2]
+    expected = set(product(kinds, range(ranks * chunks), range(each)))
     assert len(orders) == ranks
     assert sorted(step for steps in orders for step in steps) == sorted(expected)
     for rank, steps in enumerate(orders):
@@ -92,8 +103,11 @@ def test_every_pass_is_run_once_on_its_rank(schedule, ranks, chunks, count) -> N
 def pipelines(draw):
     schedule = draw(st.sampled_from(sorted(ORDERS)))
     ranks = draw(st.integers(2, 4))
-    chunks = {"interleaved": draw(st.integers(1, 3)), "zb_v": 2}.get(schedule, 1)
+    chunks = {"interleaved": draw(st.integers(1, 3)), "zb_v": 2, "dualpipe": 2}.get(schedule, 1)
     count = draw(st.integers(1, 4)) * (ranks if schedule == "interleaved" else 1)
+    if schedule == "dualpipe":
+        ranks += ranks % 2
+        count = 2 * (ranks + count)
     times = st.integers(0, 9).map(float)
     passes = draw(
         st.lists(st.tuples(times, times, times), min_size=ranks * chunks, max_size=ranks * chunks)
@@ -247,3 +261,98 @@ def test_no_order_forth_and_back_is_faster_than_the_exhaustive_best(passes) -> N
     shape = JobShape(pp=2, vpp=2, schedule="zb_v")
     times = StageTimes(tuple(passes), (0.0, 0.0), (0.0,) * 4, (0.0,) * 2, (0.0,) * 2, 0.0, 0.0, ())
     assert bound.least_time(shape, times) <= best
+
+
+def published_bubble(ranks, forward, backward, weights) -> float:
+    """Table 2 of the report of DeepSeek-V3, F&B as long as both passes one after the other."""
+    whole = backward + weights
+    return float((ranks / 2 - 1) * (forward + whole + whole - 3 * weights))
+
+
+def in_pairs(steps):
+    """Join what DualPipe runs as one: a forward beside a whole backward pass, and such alone."""
+    groups = []
+    at = 0
+    while at < len(steps):
+        group = [steps[at]]
+        if is_paired(steps, at):
+            group.append(steps[at + 1])
+        own = (WEIGHTS, *group[-1][1:])
+        is_whole = group[-1].kind == BACKWARD and steps[at + len(group) :][:1] == (own,)
+        follows = at + len(group) + 1
+        if is_whole and (
+            follows >= len(steps) or steps[follows].kind != FORWARD or is_paired(steps, follows)
+        ):
+            group.append(steps[at + len(group)])  # else its weights fill a wait
+        groups.append(group)
+        at += len(group)
+    return groups
+
+
+def is_paired(steps, at) -> bool:
+    if steps[at].kind != FORWARD or at + 1 == len(steps):
+        return False
+    return bool(steps[at + 1].kind == BACKWARD and steps[at + 1].stage != steps[at].stage)
+
+
+def run_in_pairs(ranks, count, times) -> float:
+    """Run DualPipe's order with all of a group waiting for, and ending with, all of it."""
+    left = [in_pairs(steps) for steps in dualpipe(ranks, 2, count)]
+    ends: dict = {}
+    free = [0.0] * ranks
+    while any(left):
+        ready = [
+            rank for rank in range(ranks) if left[rank] and needs(left[rank][0], ranks) <= {*ends}
+        ]
+        assert ready, "groups wait for each other"
+        for rank in ready:
+            group = left[rank].pop(0)
+            begin = max([free[rank], *(ends[step] for step in needs(group, ranks))])
+            free[rank] = begin + sum(times[step.kind] for step in group)
+            ends |= {tuple(step): free[rank] for step in group}
+    return max(free)
+
+
+def needs(group, ranks) -> set:
+    found = set()
+    for kind, k, j in group:
+        if kind == FORWARD and k % ranks:
+            found.add((FORWARD, k - 1, j))
+        if kind == BACKWARD:
+            found.add((BACKWARD, k + 1, j) if (k + 1) % ranks else (FORWARD, k, j))
+    return found - {tuple(step) for step in group}
+
+
+@pytest.mark.parametrize("ranks", [2, 4, 6, 8, 16])
+@pytest.mark.parametrize("times", [(1, 1, 1), (2, 2, 1), (1, 2, 1), (3, 4, 2), (1, 1, 0)])
+def test_both_ways_in_pairs_leave_the_published_bubble(ranks, times) -> None:
+    published = published_bubble(ranks, *times)
+    for count in (2 * ranks, 2 * ranks + 2, 4 * ranks):
+        assert run_in_pairs(ranks, count, times) == count * sum(times) + published
+        passes = [tuple(map(float, times))] * (2 * ranks)
+        alone = replayed("dualpipe", ranks, 2, count, passes, [0.0] * ranks**2)
+        assert count * sum(times) <= alone <= count * sum(times) + published
+
+
+def test_both_ways_hold_one_micro_batch_more_than_ranks() -> None:
+    """Table 2 of the report: activations of p + 1 micro-batches."""
+    for ranks in (2, 4, 8):
+        held = [most_held(steps, WEIGHTS) for steps in dualpipe(ranks, 2, 4 * ranks)]
+        assert max(held) <= ranks + 1
+
+
+def test_no_way_is_below_the_bound_from_both_ends() -> None:
+    """A rank begins with what reaches it first: the middle ones wait longest."""
+    ranks, count = 4, 8
+    passes = tuple((float(2 + k % 4), 3.0, 1.0) for k in range(8))
+    shape = JobShape(pp=ranks, vpp=2, schedule="dualpipe", micro_batches=count)
+    zeros = (0.0,) * 4
+    times = StageTimes(passes, (5.0,) * 4, (0.0,) * 8, zeros, zeros, 0.0, 0.0, ())
+    busy = [count // 2 * (sum(passes[r]) + sum(passes[7 - r])) for r in range(4)]
+    forth = [0.0, 7.0, 15.0, 24.0]
+    back = [sum(passes[7 - r][0] + 5 for r in range(rank + 1, 4)) for rank in range(4)]
+    ways = [min(each) for each in zip(forth, back, strict=True)]
+    least = bound.least_time(shape, times)
+    assert least == pytest.approx(max(w + b for w, b in zip(ways, busy, strict=True)))
+    messages = [5.0] * 16
+    assert replayed("dualpipe", ranks, 2, count, passes, messages) >= least

@@ -24,6 +24,7 @@ from solver.shapes.transformer import Transformer
 from solver.simulation.engine import iteration_time
 
 MODEL = Transformer("small", 8, 512, 8, 2048, 1024, 256, tied=True)
+EXPERTS = replace(MODEL, experts=8, top_k=2, feed_forward=512)
 UNTIED = replace(MODEL, tied=False)
 NODE = NetworkLevel("node", 8, 2400.0, 10.0, 1.0)
 CLUSTER = TrainingCluster(ACCELERATORS["a100"], (NODE, NetworkLevel("spine", 64, 20.0, 20.0, 5.0)))
@@ -42,7 +43,7 @@ def test_sums_one_by_one_take_what_a_recurrence_says(schedule, vpp, sharding, mo
     graph, costs = sums_graph(model, CLUSTER, shape, ASSUMED)
     known = ASSUMED
     times = stage_times(model, CLUSTER, shape, known)
-    sizes = layer_parameters(model, shape)
+    sizes = [sum(parameters) for parameters in layer_parameters(model, shape)]
     end = model.embedding_parameters / shape.tp
     kind = ALL_REDUCE if sharding == "none" else REDUCE_SCATTER
     step = step_of(shape, replace(times, reductions=(0.0,) * (2 * vpp), tied_us=0.0))
@@ -99,6 +100,29 @@ def test_costs_between_sizes_are_those_of_the_levels() -> None:
             assert cost.time(size) == pytest.approx(exact, rel=0.001)
 
 
+def test_experts_are_summed_over_those_that_hold_the_same() -> None:
+    shape = JobShape(pp=2, dp=8, ep=4, micro_batches=4)
+    graph, costs = sums_graph(EXPERTS, CLUSTER, shape, ASSUMED)
+    sent = [graph.ops[i] for i in graph.collectives]
+    assert {op.channel for op in sent} == {"0/data", "0/experts", "1/data", "1/experts"}
+    experts = [op for op in sent if op.channel.endswith("experts")]
+    assert [op.id.endswith(".experts") for op in experts] == [True] * 8
+    total = 4 * sum(dense + experts for dense, experts in stage_parameters(EXPERTS, shape))
+    assert sum(op.bytes or 0 for op in sent) == total
+    size = experts[0].bytes
+    assert size is not None
+    cost = cost_of(dict(costs.channels)["0/experts"])
+    exact = ASSUMED.reduction_us + group_us(CLUSTER, 2, 4, ALL_REDUCE, size, ASSUMED, 0.0)
+    assert cost.time(size) == pytest.approx(exact, rel=0.001)
+    # nobody else holds them: nothing to sum
+    alone, _ = sums_graph(EXPERTS, CLUSTER, replace(shape, ep=8), ASSUMED)
+    assert {alone.ops[i].channel for i in alone.collectives} == {"0/data", "1/data"}
+    found = shape_plan(EXPERTS, CLUSTER, shape, ASSUMED)
+    assert found.headline is not None
+    assert [gain.over for gain in found.headline.gains] == ["ddp", "ddp_tuned"]
+    assert all(gain.lower_bound_us <= gain.plan_us for gain in found.headline.gains)
+
+
 @pytest.mark.parametrize("shape", [SHARDED, REDUCED, replace(REDUCED, sharding="optimizer")])
 def test_a_plan_is_between_its_bound_and_what_is_run(shape) -> None:
     found = shape_plan(MODEL, CLUSTER, shape, ASSUMED)
@@ -134,6 +158,13 @@ def test_no_more_is_claimed_than_is_known() -> None:
     assert off.gains[0].gain == claimed.gains[0].gain
 
 
+def test_a_step_longer_than_any_op_may_be_is_not_planned() -> None:
+    slow = replace(CLUSTER, accelerator=replace(ACCELERATORS["a100"], tflops=(("bf16", 1e-9),)))
+    found = shape_plan(MODEL, slow, REDUCED, replace(ASSUMED, matmul=1e-6))
+    assert found.why_not is not None
+    assert "duration_us must be 0 to" in found.why_not
+
+
 @pytest.mark.parametrize(
     ("shape", "said"),
     [
@@ -141,7 +172,8 @@ def test_no_more_is_claimed_than_is_known() -> None:
         (replace(SHARDED, pp=2, dp=8), "inside a pipeline"),
         (replace(SHARDED, shard=8), "over some of the ranks"),
         (replace(SHARDED, reshard=False), "stay gathered"),
-        (replace(REDUCED, ep=2), "experts' gradients"),  # of two groups
+        (replace(REDUCED, schedule="dualpipe", vpp=2), "on two pipeline ranks"),
+        (replace(SHARDED, ep=2), "experts are sharded"),  # over two groups
     ],
 )
 def test_what_is_not_planned_is_said(shape, said) -> None:

@@ -10,7 +10,7 @@ from solver.errors import InvalidOptions
 from solver.shapes.efficiency import ASSUMED
 from solver.shapes.hardware import ACCELERATORS, NetworkLevel, TrainingCluster
 from solver.shapes.memory import RankMemory, most_held, peak_memory
-from solver.shapes.pipeline.orders import BACKWARD, FORWARD, ORDERS, WEIGHTS
+from solver.shapes.pipeline.orders import BACKWARD, FORWARD, ORDERS, WEIGHTS, WEIGHTS_APART
 from solver.shapes.ranking import rank as ranking_module
 from solver.shapes.ranking import space
 from solver.shapes.ranking.bound import least_time
@@ -27,7 +27,7 @@ CLUSTER = TrainingCluster(
 )
 SPACE = ShapeSpace(
     64,
-    schedules=("gpipe", "1f1b", "interleaved", "zero_bubble", "zb_v"),
+    schedules=("gpipe", "1f1b", "interleaved", "zero_bubble", "zb_v", "dualpipe"),
     shardings=("none", "optimizer", "parameters"),
     micro_batch=(1, 4),
 )
@@ -186,9 +186,11 @@ def test_what_is_ruled_out_is_in_no_shape(batch, micro, tp) -> None:
 def test_the_peak_is_that_of_counting_along_the_order(
     schedule, ranks, chunks, rounds, kept
 ) -> None:
-    chunks = {"interleaved": chunks, "zb_v": 2}.get(schedule, 1)
+    chunks = {"interleaved": chunks, "zb_v": 2, "dualpipe": 2}.get(schedule, 1)
+    if schedule == "dualpipe":
+        ranks, rounds = ranks + ranks % 2, 2 * rounds
     count = rounds * ranks
-    frees = WEIGHTS if schedule in ("zero_bubble", "zb_v") else BACKWARD
+    frees = WEIGHTS if schedule in WEIGHTS_APART else BACKWARD
     moments = most_held(schedule, ranks, chunks, count)
     for rank, steps in enumerate(ORDERS[schedule](ranks, chunks, count)):
         held = most = 0.0
@@ -197,7 +199,7 @@ def test_the_peak_is_that_of_counting_along_the_order(
             held += sign * kept[step.stage]
             most = max(most, held)
         own = kept[rank : ranks * chunks : ranks]
-        if schedule == "zb_v":
+        if schedule in ("zb_v", "dualpipe"):
             own = [kept[rank], kept[2 * ranks - 1 - rank]]
         found = [
             sum(n * one for n, one in zip(each.held, own, strict=True)) for each in moments[rank]

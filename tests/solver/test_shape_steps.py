@@ -20,9 +20,11 @@ from solver.shapes.job_graph import job_graph
 from solver.shapes.job_shape import CONTEXTS, RECOMPUTATIONS, SHARDINGS, JobShape, faults_of_shape
 from solver.shapes.layer_times import group_us, layer_times
 from solver.shapes.memory import peak_memory, rank_memories
+from solver.shapes.pipeline.orders import FORTH_AND_BACK, ORDERS, WEIGHTS_APART
 from solver.shapes.published import PUBLISHED
 from solver.shapes.stage_times import stage_times
 from solver.shapes.step import simulate_step
+from solver.shapes.step_ends import stage_parameters
 from solver.shapes.step_trace import step_trace
 from solver.shapes.transformer import Transformer, faults_of_transformer
 from solver.simulation.engine import simulate
@@ -37,8 +39,9 @@ CLUSTER = TrainingCluster(ACCELERATORS["a100"], (NODE, NetworkLevel("spine", 64,
 
 @st.composite
 def shapes(draw):
-    schedule = draw(st.sampled_from(["gpipe", "1f1b", "interleaved", "zero_bubble", "zb_v"]))
-    ranks = draw(st.sampled_from([1, 2, 4]))
+    schedule = draw(st.sampled_from(sorted(ORDERS)))
+    is_both_ways = schedule == "dualpipe"
+    ranks = draw(st.sampled_from([2, 4] if is_both_ways else [1, 2, 4]))
     interleaves = schedule == "interleaved"
     return JobShape(
         tp=draw(st.sampled_from([1, 2])),
@@ -46,9 +49,11 @@ def shapes(draw):
         dp=draw(st.sampled_from([1, 2, 4])),
         ep=1,
         cp=draw(st.sampled_from([1, 2])),
-        micro_batches=draw(st.integers(1, 4)) * (ranks if interleaves else 1),
+        micro_batches=2 * (ranks + draw(st.integers(0, 2)))
+        if is_both_ways
+        else draw(st.integers(1, 4)) * (ranks if interleaves else 1),
         schedule=schedule,
-        vpp=2 if interleaves or schedule == "zb_v" else 1,
+        vpp=2 if interleaves or schedule in FORTH_AND_BACK else 1,
         sequence_parallel=draw(st.booleans()),
         sharding=draw(st.sampled_from(SHARDINGS)),
         recomputation=draw(st.sampled_from(RECOMPUTATIONS)),
@@ -96,7 +101,7 @@ def test_a_trace_has_each_pass_and_message_when_the_graph_has_it(shape, model) -
 @settings(max_examples=25, deadline=None)
 def test_faster_machines_and_smaller_costs_never_take_longer(shape) -> None:
     assume(
-        shape.schedule not in ("zero_bubble", "zb_v")
+        shape.schedule not in WEIGHTS_APART
     )  # their passes are parted anew where the host decides
     time = simulate_step(MODEL, CLUSTER, shape, ASSUMED).time_us
     for name in FIGURES:
@@ -390,3 +395,47 @@ def test_a_gpu_without_figures_is_refused() -> None:
     gpu = replace(ACCELERATORS["a100"], tflops=(("fp8", 0.0),), memory_gib=float("nan"))
     pointers = [f.pointer for f in faults_of_cluster(TrainingCluster(gpu, (NODE,)))]
     assert pointers == ["/accelerator/tflops", "/accelerator/memory_gib", "/accelerator/tflops/fp8"]
+
+
+BOTH_WAYS = JobShape(pp=4, dp=4, vpp=2, micro_batches=8, schedule="dualpipe")
+
+
+@pytest.mark.parametrize("model", [MODEL, replace(MODEL, tied=False), EXPERTS])
+def test_both_ways_hold_the_model_twice_and_sum_it_between_two_ranks(model) -> None:
+    plain = replace(BOTH_WAYS, schedule="1f1b", vpp=1)
+    shared = (model.tied) * model.embedding_parameters  # both ends are on one rank, and share it
+    one = sum(dense + experts for dense, experts in stage_parameters(model, plain))
+    both = sum(dense + experts for dense, experts in stage_parameters(model, BOTH_WAYS))
+    assert both == 2 * (one - shared)
+    memories = rank_memories(model, BOTH_WAYS)
+    assert sum(each.weights_bytes for each in memories) == 2 * both
+    assert memories[0].weights_bytes == memories[3].weights_bytes
+    times, before = (stage_times(model, CLUSTER, each, ASSUMED) for each in (BOTH_WAYS, plain))
+    assert times.passes[:4] == times.passes[4:]
+    assert times.passes[1][0] == before.passes[1][0]
+    assert times.tied_us == 0
+    size = round(4 * stage_parameters(model, BOTH_WAYS)[1][0])
+    pair = group_us(CLUSTER, 2, 4 * 3, "all_reduce", size, ASSUMED, 0.0)
+    if not model.experts:
+        assert times.reductions[1] - before.reductions[1] == pytest.approx(pair)
+
+
+@pytest.mark.parametrize(
+    ("changes", "pointers"),
+    [
+        ({"vpp": 1}, ["/vpp"]),  # two chunks a rank
+        ({"pp": 1}, ["/pp"]),  # no other end
+        ({"pp": 3, "dp": 1}, ["/pp"]),  # a middle rank is its own pair
+        ({"micro_batches": 9}, ["/micro_batches"]),  # no half of them
+        ({"micro_batches": 6}, ["/micro_batches"]),  # the ends never meet
+        ({"pp": 16, "micro_batches": 32}, ["/pp"]),  # more stages than layers
+        ({"layers_of_stages": (1,) * 8}, ["/layers_of_stages"]),  # of each stage, not of each place
+    ],
+)
+def test_both_ways_are_refused_where_there_are_none(changes, pointers) -> None:
+    found = faults_of_shape(replace(BOTH_WAYS, **changes), MODEL)
+    assert [fault.pointer for fault in found] == pointers
+    uneven = replace(BOTH_WAYS, layers_of_stages=(1, 2, 3, 2))
+    assert not list(faults_of_shape(uneven, MODEL))
+    assert uneven.stage_layers(8) == (1, 2, 3, 2, 1, 2, 3, 2)
+    assert uneven.firsts(8) == (0, 1, 3, 6, 0, 1, 3, 6)

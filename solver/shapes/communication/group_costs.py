@@ -19,11 +19,18 @@ def data_channel(
     known: Efficiencies,
     startups: Mapping[str, float],
     most: int,
+    *,
+    of_experts: bool = False,
+    card: str | None = None,
 ) -> Cluster:
     """Return a channel between the data-parallel ranks, those of context parallelism among them.
 
     Parameters
     ----------
+    of_experts
+        Between those of them that hold the same experts.
+    card
+        What it shares with other channels; None where it has a card of its own.
     startups
         The kinds that it carries, and what a launch of each takes beside its level's cost [us].
     most
@@ -34,7 +41,8 @@ def data_channel(
     Linear between the sizes looked at: two, as all levels without a measured table are linear, or
     each twice the one before.
     """
-    ranks = shape.cp * shape.dp
+    ways = shape.ep if of_experts else 1
+    ranks, stride = shape.cp * shape.dp // ways, shape.tp * ways
     sizes = [_LEAST, max(most, 2 * _LEAST)]
     if any(level.table for level in cluster.levels):
         sizes = [_LEAST << k for k in range((most // _LEAST).bit_length() + 1)]
@@ -43,11 +51,13 @@ def data_channel(
             (
                 size,
                 startup
-                + known.reductions * group_us(cluster, ranks, shape.tp, kind, size, known, 0.0),
+                + known.reductions * group_us(cluster, ranks, stride, kind, size, known, 0.0),
             )
             for size in sizes
         )
         for kind, startup in startups.items()
     }
     rest = tuple((kind, points) for kind, points in of_kinds.items() if kind != ALL_REDUCE)
-    return Cluster(ranks, algorithm=TABLE, table=of_kinds.get(ALL_REDUCE, ()), tables=rest)
+    return Cluster(
+        ranks, algorithm=TABLE, table=of_kinds.get(ALL_REDUCE, ()), tables=rest, shares=card
+    )

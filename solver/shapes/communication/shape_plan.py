@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from solver.costs import network_of
-from solver.errors import InvalidPlan
+from solver.errors import InvalidGraph, InvalidPlan
 from solver.evidence.evidence import Evidence
 from solver.evidence.gain import Gain
 from solver.evidence.headline import Headline, headline_of
@@ -78,7 +78,10 @@ def shape_plan(
     if (why_not := _why_not(model, shape)) is not None:
         return ShapePlan(why_not)
     is_of_units = shape.sharding == "parameters"
-    graph, costs = (units_graph if is_of_units else sums_graph)(model, cluster, shape, known)
+    try:
+        graph, costs = (units_graph if is_of_units else sums_graph)(model, cluster, shape, known)
+    except InvalidGraph as error:  # a pass takes longer than any op may
+        return ShapePlan(f"No plan: {error.faults[0].detail}")
     network, options = network_of(costs), Options(baselines=(), share=_SHARE)
     found = plan(graph, network, options)
     found = replace(found, evidence=_evidence(found, trust_below, unsound))
@@ -102,10 +105,11 @@ def shape_plan(
 def _why_not(model: Transformer, shape: JobShape) -> str | None:
     if shape.cp * shape.dp == 1:
         return "No plan: there is no data-parallel communication."
-    if model.experts and shape.ep > 1:
+    if shape.ways > 1:
+        return "No plan: each stage is on two pipeline ranks, which is not planned yet."
+    if shape.sharding == "parameters" and model.experts and shape.ep > 1:
         return (
-            "No plan: experts' gradients go between other ranks than the rest, which is not "
-            "planned yet."
+            "No plan: experts are sharded over other ranks than the rest, which is not planned yet."
         )
     if shape.sharding == "parameters" and shape.pp > 1:
         return "No plan: parameters are sharded inside a pipeline, which is not planned yet."

@@ -16,6 +16,9 @@ from solver.shapes.transformer import Transformer
 #: The op that waits for all sums: the norm of all gradients is known, and the optimizer may run.
 _NORM = "norm"
 
+#: The end of the names of experts' gradients, and of the channel of their sums.
+_EXPERTS = "experts"
+
 
 def sums_graph(
     model: Transformer, cluster: TrainingCluster, shape: JobShape, known: Efficiencies
@@ -32,7 +35,8 @@ def sums_graph(
     -------
     Graph
         Pipeline rank r has the stream ``r/compute`` and sums on ``r/data``: all-reduces, or where
-        the optimizer is sharded reduce-scatters.
+        the optimizer is sharded reduce-scatters. Gradients of experts that are split are summed on
+        ``r/experts``, over the same card.
     Cluster
         The cost of its channels.
 
@@ -53,9 +57,19 @@ def sums_graph(
         ops += own
         last_ops += [op.id for op in own if op.kind != COMPUTE]
         last_ops.append(next(op.id for op in reversed(own) if op.kind == COMPUTE))
-        most = sum(op.bytes or 0 for op in own)
-        costs = data_channel(cluster, shape, known, {kind: known.reduction_us}, most)
-        channels.append((f"{rank}/data", costs))
+        names = sorted({op.channel for op in own if op.kind != COMPUTE})
+        for name in names:
+            most = sum(op.bytes or 0 for op in own if op.channel == name)
+            costs = data_channel(
+                cluster,
+                shape,
+                known,
+                {kind: known.reduction_us},
+                most,
+                of_experts=name.endswith(_EXPERTS),
+                card=f"card {rank}" if len(names) > 1 else None,
+            )
+            channels.append((name, costs))
     ops.append(Op(_NORM, COMPUTE, 0.0, None, tuple(last_ops)))
     ends = [times.optimizers[rank] + times.gathers[rank] for rank in range(shape.pp)]
     for rank in {0, shape.pp - 1}:
@@ -71,10 +85,14 @@ def _gradients(model: Transformer, shape: JobShape) -> list[list[list[tuple[str,
     def sized(name: str, parameters: float) -> tuple[str, int]:
         return f"{GRADIENT}{name}", round(shape.gradient_bytes * parameters)
 
-    layers = [
-        [sized(f"layer{k}", parameters)]
-        for k, parameters in enumerate(layer_parameters(model, shape))
-    ]
+    layers = []
+    for k, (dense, experts) in enumerate(layer_parameters(model, shape)):
+        if shape.ep == 1:
+            layers.append([sized(f"layer{k}", dense + experts)])
+            continue
+        layers.append([sized(f"layer{k}", dense)])
+        if experts and shape.cp * shape.dp > shape.ep:  # else nobody else holds the same ones
+            layers[-1].append(sized(f"layer{k}.{_EXPERTS}", experts))
     counts = shape.stage_layers(model.layers)
     stages = [
         layers[first : first + count][::-1] or [[]]
@@ -96,7 +114,7 @@ def _rank_ops(
     kind: str,
 ) -> list[Op]:
     """Lay out a rank: what comes before a last pass is one op, waits included."""
-    stream, channel = f"{rank}/compute", f"{rank}/data"
+    stream = f"{rank}/compute"
     ops: list[Op] = []
     now = 0.0
     for stage in sorted(shape.stages_of(rank), key=lambda k: order.last_of_stages[k]):
@@ -108,7 +126,9 @@ def _rank_ops(
         for k, piece in enumerate(pieces):
             name = f"stage {stage} part {k}"
             ops.append(Op(name, COMPUTE, long / len(pieces), None, (), stream=stream))
-            ops += [Op(tensor, kind, None, size, (name,), channel) for tensor, size in piece]
+            for tensor, size in piece:
+                channel = f"{rank}/{_EXPERTS if tensor.endswith(_EXPERTS) else 'data'}"
+                ops.append(Op(tensor, kind, None, size, (name,), channel))
         now = order.ends[i]
     rest = order.ends[order.last_of_ranks[rank]] - now
     if rest > 0:

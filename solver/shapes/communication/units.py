@@ -42,7 +42,7 @@ def _units(
     model: Transformer, cluster: TrainingCluster, shape: JobShape, known: Efficiencies
 ) -> list[Layer]:
     first, last = end_passes(model, cluster, shape, known)
-    sizes = [round(ELEMENT * parameters) for parameters in layer_parameters(model, shape)]
+    sizes = [round(ELEMENT * sum(parameters)) for parameters in layer_parameters(model, shape)]
     end = round(ELEMENT * model.embedding_parameters / shape.tp)
     units = [Layer("embedding", *first, (("embedding", end),))]
     for k, size in enumerate(sizes):

@@ -75,7 +75,7 @@ MOST_PASSES_OF_ROWS = 2_000_000
 def faults_of_rows(rows: Sequence[MeasuredShape]) -> Iterator[Fault]:
     """Yield what is wrong with each row, and whether all are too much work."""
     shapes = [row.shape for row in rows]
-    passes = sum(3 * shape.pp * shape.vpp * shape.micro_batches for shape in shapes)
+    passes = sum(shape.passes for shape in shapes)
     if passes > MOST_PASSES_OF_ROWS:
         detail = f"Rows: at most {MOST_PASSES_OF_ROWS:,} passes in all, got {passes:,}."
         yield Fault("", FaultCode.OUT_OF_RANGE, detail)

@@ -19,9 +19,13 @@ ONE_F_ONE_B: Final = "1f1b"
 INTERLEAVED: Final = "interleaved"
 ZERO_BUBBLE: Final = "zero_bubble"
 ZB_V: Final = "zb_v"
+DUALPIPE: Final = "dualpipe"
 
 #: Schedules in which weights have a pass of their own.
-WEIGHTS_APART: Final = (ZERO_BUBBLE, ZB_V)
+WEIGHTS_APART: Final = (ZERO_BUBBLE, ZB_V, DUALPIPE)
+
+#: Schedules in which the virtual stages go over the ranks forth and back, two on each.
+FORTH_AND_BACK: Final = (ZB_V, DUALPIPE)
 
 #: Chunks of a rank whose stages go forth and back.
 V_CHUNKS: Final = 2
@@ -194,6 +198,74 @@ def zb_v(ranks: int, chunks: int, micro_batches: int) -> PassOrder:
     return tuple(map(tuple, orders))
 
 
+def dualpipe(ranks: int, chunks: int, micro_batches: int) -> PassOrder:
+    """Send half the micro-batches from either end through stages that two ranks each hold.
+
+    Virtual stage k < p is stage k of the model for those from the first rank, on rank k; virtual
+    stage p + k is the same stage for those from the last rank, on rank p - 1 - k. Needs an even p
+    and an even number of micro-batches, of at least 2 p. In the middle of a step a forward pass
+    of one way and a backward pass of the other take turns, which DualPipe runs beside each other.
+    Here they run one after the other: what the one hides of the other's communication is not
+    counted, and each hands over as soon as it ends.
+
+    With equal stages, F&B of a forward and a backward pass that end together, B of a whole
+    backward pass, the bubble is (p / 2 - 1)(F&B + B - 3 W); where each hands over by itself, less.
+
+    References
+    ----------
+    .. [1] DeepSeek-AI, DeepSeek-V3 Technical Report, 2024, Section 3.2.1, Table 2 and Figure 5.
+    .. [2] DeepSeek-AI, DualPipe, https://github.com/deepseek-ai/DualPipe.
+    """
+    del chunks
+    return tuple(_both_ways(rank, ranks, micro_batches // 2) for rank in range(ranks))
+
+
+def _both_ways(rank: int, ranks: int, count: int) -> tuple[Pass, ...]:
+    """Return the passes of a rank; its near way is that whose micro-batches reach it first."""
+    depth = min(rank, ranks - 1 - rank)  # ranks between it and the near end
+    inner = ranks // 2 - 1 - depth  # ranks between it and the middle
+    forth, back = rank, 2 * ranks - 1 - rank
+    near, far = (forth, back) if rank < ranks // 2 else (back, forth)
+    reached = {(kind, k): 0 for kind in (FORWARD, BACKWARD) for k in (near, far)}
+    order: list[Pass] = []
+    late: list[Pass] = []
+
+    def forward(k: int) -> None:
+        order.append(Pass(FORWARD, k, reached[FORWARD, k]))
+        reached[FORWARD, k] += 1
+
+    def backward(k: int, *, is_late: bool = False) -> None:
+        j = reached[BACKWARD, k]
+        reached[BACKWARD, k] += 1
+        order.append(Pass(BACKWARD, k, j))
+        (late if is_late else order).append(Pass(WEIGHTS, k, j))
+
+    for _ in range(2 * inner):
+        forward(near)
+    for _ in range(depth + 1):
+        forward(near)
+        forward(far)
+    for _ in range(inner):
+        backward(far, is_late=True)
+        order.append(late.pop(0))
+        forward(far)
+    for _ in range(count - ranks + depth + 1):
+        forward(near)
+        backward(far)
+        forward(far)
+        backward(near)
+    for _ in range(inner):
+        backward(far)
+        forward(far)
+        backward(near)
+    for i in range(2 * (depth + 1)):
+        backward(near if i % 2 else far, is_late=i > depth)
+    for _ in range(inner):
+        order.append(late.pop(0))
+        backward(near, is_late=True)
+    return (*order, *late)
+
+
 def _before(step: Pass, stages: int) -> Iterator[Pass]:
     """Yield the passes that a pass reads from."""
     kind, k, j = step
@@ -210,9 +282,14 @@ def _before(step: Pass, stages: int) -> Iterator[Pass]:
 @lru_cache(maxsize=1024)
 def ranks_of_stages(schedule: str, ranks: int, chunks: int) -> tuple[int, ...]:
     """Return the rank of each virtual stage: round and round, or forth and back."""
-    if schedule == ZB_V:
+    if schedule in FORTH_AND_BACK:
         return (*range(ranks), *reversed(range(ranks)))
     return tuple(k % ranks for k in range(ranks * chunks))
+
+
+def stages_of_way(schedule: str, ranks: int, chunks: int) -> int:
+    """Return how many virtual stages a micro-batch passes: all, but where there are two ways."""
+    return ranks if schedule == DUALPIPE else ranks * chunks
 
 
 #: Every schedule, called alike; add one here.
@@ -222,4 +299,5 @@ ORDERS: Final[dict[str, Callable[[int, int, int], PassOrder]]] = {
     INTERLEAVED: interleaved,
     ZERO_BUBBLE: zero_bubble,
     ZB_V: zb_v,
+    DUALPIPE: dualpipe,
 }

@@ -2,7 +2,7 @@ import cython
 
 
 cdef class FlatOrder:
-    cdef readonly int ranks, stages
+    cdef readonly int ranks
     cdef readonly tuple passes, last_of_ranks, last_of_stages
     cdef readonly int[::1] before, source, part, channel
     cdef readonly double[::1] ends, arrivals, free

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from itertools import pairwise
 
-from solver.shapes.pipeline.orders import BACKWARD, FORWARD, ORDERS, Pass, PassOrder
+from solver.shapes.pipeline.orders import BACKWARD, FORWARD, ORDERS, Pass, PassOrder, stages_of_way
 
 
 class FlatOrder:
@@ -38,9 +38,11 @@ class FlatOrder:
     """
 
     def __init__(self, order: PassOrder, stages: int) -> None:
-        """Put the passes in an order in which each comes after what it waits for."""
+        """Put the passes in an order in which each comes after what it waits for.
+
+        A micro-batch passes so many ``stages``.
+        """
         self.ranks = len(order)
-        self.stages = stages
         self.passes = tuple(_sorted(order, stages))
         at = {step: i for i, step in enumerate(self.passes)}
         count = len(self.passes)
@@ -66,7 +68,7 @@ class FlatOrder:
 
         self.last_of_ranks = tuple(at[steps[len(steps) - 1]] for steps in order)
         last = {step.stage: i for i, step in enumerate(self.passes) if step.kind != FORWARD}
-        self.last_of_stages = tuple(last[k] for k in range(stages))
+        self.last_of_stages = tuple(last[k] for k in range(len(last)))
 
     def run(self, durations: array, messages: array) -> float:  # type: ignore[type-arg]
         """Return when the last pass ends [us]; :attr:`ends` then has when each does.
@@ -103,12 +105,16 @@ class FlatOrder:
 
 
 def needed(step: Pass, stages: int) -> Pass | None:
-    """Return the pass whose result a pass waits for; None for the first of a micro-batch."""
+    """Return the pass whose result a pass waits for; None for the first of a micro-batch.
+
+    A micro-batch passes so many ``stages``: the next ones are of another way.
+    """
     kind, stage, j = step
     if kind == FORWARD:
-        return Pass(FORWARD, stage - 1, j) if stage else None
+        return Pass(FORWARD, stage - 1, j) if stage % stages else None
     if kind == BACKWARD:
-        return Pass(BACKWARD, stage + 1, j) if stage + 1 < stages else Pass(FORWARD, stage, j)
+        has_next = (stage + 1) % stages
+        return Pass(BACKWARD, stage + 1, j) if has_next else Pass(FORWARD, stage, j)
     return Pass(BACKWARD, stage, j)
 
 
@@ -145,7 +151,8 @@ def flat_order(schedule: str, ranks: int, chunks: int, micro_batches: int) -> Fl
 
 
 def _order(schedule: str, ranks: int, chunks: int, micro_batches: int) -> FlatOrder:
-    return FlatOrder(ORDERS[schedule](ranks, chunks, micro_batches), ranks * chunks)
+    order = ORDERS[schedule](ranks, chunks, micro_batches)
+    return FlatOrder(order, stages_of_way(schedule, ranks, chunks))
 
 
 _short_order = lru_cache(maxsize=512)(_order)

@@ -49,7 +49,7 @@ class FirstAnswers:
         if self._told is None:
             return
         self._fitting += 1
-        is_short = passes_of(shape) <= MOST_FIRST_PASSES
+        is_short = shape.passes <= MOST_FIRST_PASSES
         if is_short and (self._least is None or bound < self._least[0]):
             self._least = bound, place, shape
         count = self._fitting
@@ -60,8 +60,3 @@ class FirstAnswers:
         if is_due or count % _EACH == 0:
             best = min((step.time_us for step in self.steps.values()), default=None)
             self._told(BOUNDS, place, None, best, None)
-
-
-def passes_of(shape: JobShape) -> int:
-    """Return how many passes all ranks of a shape's pipeline run."""
-    return 3 * shape.pp * shape.vpp * shape.micro_batches

@@ -8,7 +8,7 @@ from solver.shapes.hardware import TrainingCluster
 from solver.shapes.job_shape import JobShape
 from solver.shapes.memory import RankMemory, peak_memory
 from solver.shapes.ranking.bound import least_time
-from solver.shapes.ranking.first_answers import FirstAnswers, RankingFollower, passes_of
+from solver.shapes.ranking.first_answers import FirstAnswers, RankingFollower
 from solver.shapes.ranking.space import ShapeSpace, shapes_of
 from solver.shapes.stage_times import stage_times
 from solver.shapes.step import StepTime, step_of
@@ -166,7 +166,7 @@ def rank_shapes(
     simulated = run = cut = 0
     least_bound: float | None = None
     for done, (bound, place, shape, memory) in enumerate(waiting):
-        passes = passes_of(shape)
+        passes = shape.passes
         is_over = most_simulated is not None and simulated >= most_simulated
         is_over = is_over or passes > min(MOST_PASSES, MOST_PASSES_IN_ALL - run)
         is_beaten = _is_beaten(bound, memory, best, front, count)

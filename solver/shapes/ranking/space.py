@@ -10,7 +10,13 @@ from solver.codes import FaultCode
 from solver.errors import Fault, InvalidOptions
 from solver.shapes.hardware import TrainingCluster
 from solver.shapes.job_shape import RECOMPUTATIONS, SHARDINGS, JobShape, faults_of_shape
-from solver.shapes.pipeline.orders import INTERLEAVED, ONE_F_ONE_B, ORDERS, V_CHUNKS, ZB_V
+from solver.shapes.pipeline.orders import (
+    FORTH_AND_BACK,
+    INTERLEAVED,
+    ONE_F_ONE_B,
+    ORDERS,
+    V_CHUNKS,
+)
 from solver.shapes.transformer import Transformer
 
 #: A space has no more shapes than this.
@@ -259,7 +265,7 @@ def _pipelines(space: ShapeSpace, pp: int) -> Iterator[tuple[str, int]]:
         if schedule == INTERLEAVED:
             yield from ((schedule, vpp) for vpp in dict.fromkeys(space.vpp) if vpp > 1)
         else:
-            yield schedule, V_CHUNKS if schedule == ZB_V else 1
+            yield schedule, V_CHUNKS if schedule in FORTH_AND_BACK else 1
 
 
 def _powers(most: int) -> tuple[int, ...]:
