@@ -28,10 +28,21 @@ class PhaseBody(RequestModel):
     bandwidth_gbps: Annotated[
         Gbps | None, Field(description="The most that it has of each; null for all of it.")
     ] = None
+    flows: Annotated[
+        int,
+        Field(
+            ge=1,
+            le=1_048_576,
+            description="How many flows carry these bytes over each link side by side: of a full "
+            "link as many have as many shares.",
+        ),
+    ] = 1
 
     def to_phase(self) -> Phase:
         """Return the phase as the solver knows it."""
-        return Phase(self.compute_us, self.bytes, tuple(self.links), self.bandwidth_gbps)
+        return Phase(
+            self.compute_us, self.bytes, tuple(self.links), self.bandwidth_gbps, self.flows
+        )
 
 
 class MixedJobBody(RequestModel):

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from math import inf
-from typing import Final, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from solver.bounds.bound import lower_bound
 from solver.chain import chain_of
@@ -17,7 +17,9 @@ from solver.policies import POLICIES
 from solver.shapes.efficiency import ASSUMED, Efficiencies
 from solver.shapes.hardware import Accelerator, NetworkLevel, TrainingCluster
 from solver.shapes.job_shape import JobShape
+from solver.shapes.layer_times import ELEMENT
 from solver.shapes.step import simulate_step
+from solver.shapes.step_ends import stage_parameters
 from solver.shapes.transformer import Transformer
 
 #: Policies whose launches and their order do not depend on the network: none is sooner over when
@@ -125,6 +127,19 @@ class DataParallelJob:
         )
 
 
+class _GroupSort(NamedTuple):
+    """Groups of a shape: their ranks, the distance of these, and bytes that are summed among them.
+
+    ``summed`` is what a rank of very many sends for it [bytes]; 0 for what sums no gradients.
+    """
+
+    name: str
+    ranks: int
+    stride: int
+    kind: str = ALL_REDUCE
+    summed: float = 0.0
+
+
 @dataclass(frozen=True)
 class ShapedJob:
     """A transformer split by a shape, as :mod:`solver.shapes` predicts its step.
@@ -154,30 +169,41 @@ class ShapedJob:
     @cached_property
     def groups(self) -> tuple[GroupTraffic, ...]:
         """Groups of more than one rank, from the innermost."""
+        gpus, slot = self.shape.gpus, self.slot_gpus
+        return tuple(
+            group_traffic(each.name, gpus, slot, each.ranks, each.stride, each.kind)
+            for each in self._sorts
+        )
+
+    @cached_property
+    def _sorts(self) -> tuple["_GroupSort", ...]:
         shape = self.shape
         replicas = shape.cp * shape.dp
         sorts = [
-            ("tensor", shape.tp, 1, ALL_REDUCE),
-            ("context", shape.cp, shape.tp, ALL_REDUCE),
-            ("expert", shape.ep, shape.tp, ALL_TO_ALL),
-            ("pipeline", shape.pp, shape.tp * replicas, ALL_REDUCE if shape.vpp > 1 else CHAIN),
+            _GroupSort("tensor", shape.tp, 1),
+            _GroupSort("context", shape.cp, shape.tp),
+            _GroupSort("expert", shape.ep, shape.tp, ALL_TO_ALL),
+            _GroupSort(
+                "pipeline", shape.pp, shape.tp * replicas, ALL_REDUCE if shape.vpp > 1 else CHAIN
+            ),
         ]
-        sums = [(replicas, shape.tp, shape.sharing)]
+        stages = stage_parameters(self.model, shape)
+        dense, experts = sum(each[0] for each in stages), sum(each[1] for each in stages)
+        sums = [(replicas, shape.tp, shape.sharing, dense)]
         if shape.ep > 1:  # experts are summed among the ranks that hold the same ones
             same = max(1, shape.sharing // shape.ep)
-            sums.append((replicas // shape.ep, shape.tp * shape.ep, same))
-        for ranks, stride, share in sums:
+            sums.append((replicas // shape.ep, shape.tp * shape.ep, same, experts))
+        for ranks, stride, share, parameters in sums:
+            size = parameters * shape.gradient_bytes
             if shape.sharding == "none":
-                sorts.append(("data", ranks, stride, ALL_REDUCE))
+                sorts.append(_GroupSort("data", ranks, stride, summed=2 * size))
             else:
-                sorts.append(("sharding", share, stride, ALL_REDUCE))
-                sorts.append(("data", ranks // share, stride * share, ALL_REDUCE))
-        seen = dict.fromkeys(each for each in sorts if each[1] > 1)
-        found = (
-            group_traffic(name, shape.gpus, self.slot_gpus, ranks, stride, kind)
-            for name, ranks, stride, kind in seen
-        )
-        return tuple(sorted(found, key=lambda group: group.span))
+                both = size + parameters * ELEMENT  # summed, and gathered once updated
+                outer = 2 * size / share
+                sorts.append(_GroupSort("sharding", share, stride, summed=both))
+                sorts.append(_GroupSort("data", ranks // share, stride * share, summed=outer))
+        used = [each for each in sorts if each.ranks > 1]
+        return tuple(sorted(used, key=lambda each: each.ranks * each.stride))
 
     def step_us(self, topology: Topology, gbps: Sequence[float]) -> float:
         """Time of a step [us]."""
@@ -188,9 +214,26 @@ class ShapedJob:
         return _step(self, topology, tuple(gbps))[0]
 
     def busy_us(self, topology: Topology, gbps: Sequence[float]) -> tuple[float, ...]:
-        """Time in which each group sends [us]: what of it is exposed."""
+        """Time in which each group sends [us]: what of it is exposed.
+
+        Groups that sum gradients share what is exposed of that by the time of their bytes: experts
+        and all else, and ranks that share out the optimizer with those that sum shards.
+        """
         exposed = _step(self, topology, tuple(gbps))[1]
-        return tuple(exposed.get(group.name, 0.0) for group in self.groups)
+        inside = topology.node_gbps or inf
+        times = [
+            each.summed * (1 - 1 / each.ranks) / min(at, inside)
+            for each, at in zip(self._sorts, gbps, strict=True)
+        ]
+        is_late = self.shape.sharding != "parameters"  # else they are summed in the passes
+        names = ["data" if is_late and each.summed else each.name for each in self._sorts]
+        total: dict[str, float] = {}
+        for name, time in zip(names, times, strict=True):
+            total[name] = total.get(name, 0.0) + time
+        return tuple(
+            exposed.get(name, 0.0) * (time / total[name] if total[name] else 1.0)
+            for name, time in zip(names, times, strict=True)
+        )
 
     def cluster(self, topology: Topology, gbps: Sequence[float]) -> TrainingCluster:
         """Return the levels that this job's groups see, a level for each span of ranks."""

@@ -89,17 +89,20 @@ class Phase(NamedTuple):
     compute_us
         Time of the compute [us].
     bytes
-        What then crosses each of the links; 0 for nothing.
+        What then crosses each of the links, of all flows together; 0 for nothing.
     links
         Their names.
     bandwidth_gbps
         The most that it has of each link [Gbit/s]; None for what the slowest has.
+    flows
+        How many flows it sends over each link side by side.
     """
 
     compute_us: float
     bytes: float = 0.0
     links: tuple[str, ...] = ()
     bandwidth_gbps: float | None = None
+    flows: int = 1
 
 
 def profile_of_phases(phases: Sequence[Phase], links: dict[str, float]) -> JobProfile:
@@ -128,7 +131,20 @@ def profile_of_phases(phases: Sequence[Phase], links: dict[str, float]) -> JobPr
         rate = bytes_per_us(own)
         rest = phase.bytes / rate
         end = now + phase.bytes / min(rate, bytes_per_us(most))
-        transfers.append(Transfer(now, end, 0.0, rest, rate, phase.links, ((last, gap),), None))
+        flows = (float(phase.flows),) * len(phase.links)
+        transfers.append(
+            Transfer(
+                now,
+                end,
+                0.0,
+                rest,
+                rate / phase.flows,
+                phase.links,
+                ((last, gap),),
+                None,
+                flows=flows,
+            )
+        )
         last, now, gap = len(transfers) - 1, end, 0.0
     if transfers:
         transfers[-1] = transfers[-1]._replace(tail=gap)

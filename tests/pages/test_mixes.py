@@ -23,3 +23,20 @@ def test_two_jobs_collide_and_do_not_when_planned(page: Page) -> None:
     page.reload()
     expect(page.get_by_label("First rule", exact=True)).to_have_value("cassini")
     expect(page.locator("#blames tbody tr").first).to_contain_text("30 ms")
+
+
+def test_what_is_chosen_is_read_in_full(page: Page) -> None:
+    page.goto("/mixes")
+    page.get_by_role("button", name="Load the example").click()
+    chosen = page.get_by_label("Link, the fullest first", exact=True)
+    expect(chosen.locator("option")).to_have_text(["uplink: all need 106 % of its time"])
+    for width in (390, 1280):
+        page.set_viewport_size({"width": width, "height": 900})
+        room = """(select) => {
+            const { font, width, paddingLeft } = getComputedStyle(select);
+            const pen = document.createElement("canvas").getContext("2d");
+            pen.font = font;
+            const text = pen.measureText(select.selectedOptions[0].text).width;
+            return parseFloat(width) - text - 2 * parseFloat(paddingLeft) - 16;  // the arrow
+        }"""
+        assert chosen.evaluate(room) > 0

@@ -17,8 +17,9 @@ from solver.clusters.workloads import DataParallelJob, ShapedJob, Workload
 from solver.graph import ALL_GATHER, ALL_REDUCE, COMPUTE, Op, build
 from solver.jobs.blame import use_of_links
 from solver.jobs.estimate import estimated_slowdowns
-from solver.jobs.mix import JobTerms, fair_terms
+from solver.jobs.mix import JobTerms, Mix, MixedJob, fair_terms
 from solver.jobs.policies import cassini_shifts
+from solver.jobs.profile import Phase, profile_of_phases
 from solver.jobs.simulate import simulate_mix, slowdowns_of
 from solver.shapes.hardware import ACCELERATORS
 from solver.shapes.job_shape import JobShape
@@ -71,6 +72,23 @@ def test_bytes_and_rates_on_an_uplink_by_hand(kind: str, passes: float) -> None:
     assert min(piece.end for piece in run.carried) == pytest.approx(first)
     rates = {piece.job: piece.rate for piece in run.carried if piece.end == pytest.approx(first)}
     assert rates == pytest.approx({0: 37_500.0, 1: 12_500.0})
+
+
+def test_flows_of_a_phase_by_hand() -> None:
+    # a link of 100 bytes/us: 4 flows have 80 of it and end at 225, when the other has 7,500 left
+    links = {"up": 0.8}
+    phases = (Phase(100.0, 10_000.0, ("up",), flows=4), Phase(100.0, 10_000.0, ("up",)))
+    jobs = [
+        MixedJob(name, (profile_of_phases([phase], links),))
+        for name, phase in zip("ab", phases, strict=True)
+    ]
+    assert [job.alone_us for job in jobs] == [200.0, 200.0]
+    assert jobs[0].profiles[0].bytes_on() == {"up": 10_000.0}
+    mix = Mix(tuple(links.items()), tuple(jobs))
+    late = JobTerms(period_us=1_000.0)
+    run = simulate_mix(mix, (late, JobTerms()), 1, is_traced=True)
+    assert run.carried[0].end == pytest.approx(225.0)
+    assert run.times[1] == pytest.approx((300.0,))
 
 
 def test_an_exchange_has_a_flow_to_each_other_rank() -> None:

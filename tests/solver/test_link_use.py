@@ -12,7 +12,11 @@ from solver.clusters.mapping import MappingJudge
 from solver.clusters.regular import fat_tree
 from solver.clusters.topology import Topology
 from solver.clusters.wiring import wiring_of
-from solver.clusters.workloads import DataParallelJob
+from solver.clusters.workloads import DataParallelJob, ShapedJob
+from solver.shapes.hardware import ACCELERATORS
+from solver.shapes.job_shape import JobShape
+from solver.shapes.published import PUBLISHED
+from solver.shapes.step import simulate_step
 from tests.benchmarks.allocations import clustered, graph
 
 
@@ -68,3 +72,24 @@ def test_as_flows_along_their_paths_fill_links(seed: int) -> None:
 def test_a_job_of_one_node_uses_none() -> None:
     tree = with_figures(fat_tree(1, 2, 4, 400.0), node_gbps=3600)
     assert filled_us(wiring_of(tree), placed(tree, [3], 10**9)) == {}
+
+
+@pytest.mark.parametrize("sharding", ["none", "optimizer", "parameters"])
+def test_sums_of_experts_and_of_all_else_share_the_time_that_is_exposed(sharding: str) -> None:
+    tree = with_figures(fat_tree(2, 2, 8, 400.0, 4.0), node_gbps=3600)
+    shard = None if sharding == "none" else 16
+    shape = JobShape(tp=2, dp=64, ep=8, micro_batches=2, sharding=sharding, shard=shard)
+    model = PUBLISHED["mixtral-8x7b"]
+    job = ShapedJob(model, ACCELERATORS["h100"], shape, 8)
+    mapping = MappingJudge(wiring_of(tree), job)(np.arange(16))
+    cluster = job.cluster(tree, mapping.gbps)
+    exposed = dict(simulate_step(model, cluster, shape, job.known).exposed)
+    busy = job.busy_us(tree, mapping.gbps)
+    assert sum(busy) == pytest.approx(sum(exposed.values()))
+    assert sum(busy) < mapping.time_us
+    if sharding == "none":  # rings of 64 and of 8, by their bytes
+        dense, experts = (us * at for us, at in list(zip(busy, mapping.gbps, strict=True))[2:])
+        held = model.layers * model.expert_weights / 2 / 8
+        rest = model.layers * (model.dense_weights / 2 + 2 * model.hidden)
+        rest += 2 * model.embedding_parameters / 2
+        assert dense / experts == pytest.approx(rest * 63 / 64 / (held * 7 / 8))

@@ -151,7 +151,7 @@ async function show(answer) {
     byId("rules"),
     el(
       "div",
-      { class: "fields" },
+      { class: "fields wide" },
       pick("First rule", "from", rules),
       pick("Second rule", "to", rules),
       pick(
