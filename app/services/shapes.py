@@ -299,6 +299,7 @@ def _notes(
     """Yield what was assumed, what the proof is of, and which choices no shape has."""
     yield from _proof(ranking)
     yield from _left_out(out)
+    yield from _overlaps(ranking)
     if fit is None:
         yield (
             "No measured step was given: figures of the machine are stated or assumed, and times "
@@ -327,6 +328,20 @@ def _notes(
         f"Shapes may use {MEMORY_SHARE:.0%} of the memory; the allocator's fragments are not "
         "counted."
     )
+
+
+def _overlaps(ranking: ShapeRanking) -> Iterator[str]:
+    """Say that shapes which overlap what they send stand before others which might."""
+    ranked = [each.shape for each in (*ranking.best, *ranking.front)]
+    others = (each for each in ranked if each.sharding != "parameters" and each.dp * each.cp > 1)
+    if ranked and ranked[0].sharding == "parameters" and ranked[0].overlapped_buckets == 1:
+        for shape in others:
+            yield (
+                "Sums of gradients are counted after the last pass, and sharded parameters beside "
+                f"passes: a program that overlaps both may run another shape faster, such as "
+                f"{shape}. Set `overlapped_buckets`, say to 8, to rank them so."
+            )
+            return
 
 
 def _run_said(run: TableRun) -> str:

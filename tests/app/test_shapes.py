@@ -186,6 +186,15 @@ def test_rows_that_do_not_fit_as_they_are_given_are_said_and_what_is_stated_is_k
         assert [each.startswith(f"{note}{said}") for each in notes] == [True] * (said is not None)
 
 
+def test_sums_that_wait_are_said_where_what_is_sharded_is_first() -> None:
+    said = "Sums of gradients are counted after the last pass"
+    first = interlace.shape(JOB)
+    assert first.best[0].shape.sharding == "parameters"
+    assert [each.startswith(said) for each in first.notes].count(True) == 1
+    for other in ({"overlapped_buckets": 8}, {"shardings": ["parameters"]}):
+        assert not any(each.startswith(said) for each in interlace.shape(JOB | other).notes)
+
+
 def test_what_the_rows_predict_is_said_first() -> None:
     rows = [
         {"shape": {"tp": tp, "dp": 16 // tp, "micro_batches": 4 * tp}, "time_us": us}
