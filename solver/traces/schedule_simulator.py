@@ -11,7 +11,6 @@ References
 """
 
 import json
-import math
 import re
 from collections.abc import Iterator, Mapping, MutableMapping, Sequence
 from typing import Any
@@ -221,7 +220,7 @@ def _layer_faults(number: str, fields: _LayerFields) -> Iterator[Fault]:
 def _is_amount(value: Any) -> bool:
     if isinstance(value, bool) or not isinstance(value, int | float):
         return False
-    return math.isfinite(value) and 0 <= value <= MAX_BYTES
+    return 0 <= value <= MAX_BYTES
 
 
 #: How it is told and read, and what is said of it.

@@ -1,8 +1,8 @@
 """How well throughputs are predicted from a few iteration times, beside hidden truths.
 
-`python -m tests.benchmarks.estimates [CASES] [FIRST]`. A case is a table of 72 throughputs as
-papers print them: 4 models on 2 networks of 3 sizes under 3 methods. Hidden in each case are, drawn
-by its seed:
+`python -m tests.benchmarks.estimates [CASES] [FIRST] [PROCESSES]`, on 2 processes unless told. A
+case is a table of 72 throughputs as papers print them: 4 models on 2 networks of 3 sizes under 3
+methods. Hidden in each case are, drawn by its seed:
 
 - models with layers off by up to 20 % and a speed of their own; compute that takes 1.0 to 1.6 times
   as long beside launches, each op by a factor of its own;
@@ -26,6 +26,7 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from itertools import product
+from multiprocessing import get_context
 from statistics import fmean, median, quantiles
 
 from solver.costs import Cluster, MeasuredCost, Network, alike
@@ -55,7 +56,7 @@ SHARES = {"tcp": (0.55, 0.95), "rdma": (0.25, 0.85)}
 STARTUPS = {"tcp": (75.0, 3000.0), "rdma": (15.0, 600.0)}
 SIZES = tuple(2**k for k in range(10, 31))
 NOISE, TIE = 0.03, 0.01
-CASES = 40
+CASES, PROCESSES = 40, 2
 
 
 @dataclass(frozen=True)
@@ -251,12 +252,14 @@ def _right(
     return right
 
 
-def main(count: int = CASES, first: int = 0) -> Figures:
+def main(count: int = CASES, first: int = 0, processes: int = PROCESSES) -> Figures:
     """Print how well each case is predicted, and the mean of all; return the latter."""
     found: dict[int, Figures] = {}
-    for seed in range(first, first + count):
-        found[seed] = case(seed)
-        print(f"case {seed:2}  {found[seed]}", flush=True)
+    seeds = range(first, first + count)
+    with get_context("spawn").Pool(min(processes, count)) as pool:
+        for seed, figures in zip(seeds, pool.imap(case, seeds), strict=True):
+            found[seed] = figures
+            print(f"case {seed:2}  {figures}", flush=True)
     for label, of in (
         ("one row a network", [each for seed, each in found.items() if seed % 2 == 0]),
         ("one row a network and model", [each for seed, each in found.items() if seed % 2]),

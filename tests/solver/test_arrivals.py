@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from solver.arrivals.arrival import Arrival, table_of
 from solver.arrivals.clocks import align
 from solver.arrivals.report import arrival_report
+from tests.benchmarks.slow_ranks import is_named
 from tests.sampling import cases
 from tests.slow_ranks import KINDS, made
 
@@ -19,32 +20,20 @@ def report_of(rows):
     return arrival_report([Arrival(*row) for row in rows])
 
 
-def is_right(truth, cause):
-    """Tell whether kind, rank and op are those planted: of a slow link any op of its groups."""
-    kind, rank, op, groups, _ = truth
-    if (cause.kind, cause.rank) != (kind, rank):
-        return False
-    if kind == "slow_link":
-        return cause.group in groups and op in {each.op for each in cause.ops}
-    return cause.op == op and cause.group is None
-
-
 def test_planted_slow_ranks_are_named():
     """Right in 95 of 100: rank, kind, op, lateness within 5 %, and the step without."""
     wrong = []
     for seed in range(MANY):
         case = made(seed, KINDS[seed % len(KINDS)])
         found = report_of(case.rows)
-        cause = found.causes[0] if found.causes else None
         late = case.truth[4]
         lost = case.step[0] - case.step[1]
         if (
-            cause is None
-            or not is_right(case.truth, cause)
-            or abs(cause.late_us - late) > 0.05 * late
+            not is_named(case, found)
+            or abs(found.causes[0].late_us - late) > 0.05 * late
             or abs(found.lost_us - lost) > 0.05 * max(lost, late)
         ):
-            wrong.append((seed, case.truth, cause))
+            wrong.append((seed, case.truth, found.causes))
     assert len(wrong) <= MANY // 20, wrong
 
 

@@ -1,5 +1,8 @@
 """The recorded step beside its simulation, ranks beside each other, samples; on paper."""
 
+from gzip import decompress as gunzip
+from pathlib import Path
+
 import pytest
 
 from solver.errors import InvalidTrace
@@ -58,12 +61,24 @@ def test_samples_are_of_all_steps_that_the_ranks_have_alike():
     assert trace.samples[2] == Sample("network", "all_reduce", 100, 20.0)
 
 
-def test_a_launch_that_began_while_another_ran_is_no_sample():
+@pytest.mark.parametrize(("start", "sizes"), [(60, [100]), (55, [])])
+def test_launches_that_ran_at_once_are_no_samples(start, sizes):
+    """The first runs until 61: beside its last us it is its own, beside more it is not."""
     events = small()
     for e in events:
         if e["args"].get("correlation") == 6 and e["cat"] == "kernel":
-            e["ts"] = 55
-    assert [sample.bytes for sample in read(events).samples] == [100]
+            e["ts"] = start
+    assert [sample.bytes for sample in read(events).samples] == sizes
+
+
+def test_launches_of_threads_that_share_a_network_tell_no_cost():
+    """Gloo's, recorded: 6.6 and 12.8 ms beside another, 0.8 and 3.0 ms alone."""
+    path = Path(__file__).parents[1] / "data" / "kineto_gloo_0.json.gz"
+    samples = kineto.read([gunzip(path.read_bytes())], TraceOptions("x")).samples
+    assert [(each.bytes, each.time_us) for each in samples] == [
+        (1_071_144, 802.606),
+        (526_336, 2999.365),
+    ]
 
 
 def test_the_update_waits_for_all_gradients_in_the_simulation_as_recorded():

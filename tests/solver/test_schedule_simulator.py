@@ -139,6 +139,13 @@ def changed(number, **fields):
             changed("1", communication_units=2**61),
             [("/layers/1/communication_units", "out_of_range")],
         ),
+        *(
+            (
+                changed("1", communication_units=no_size),
+                [("/layers/1/communication_units", "out_of_range")],
+            )
+            for no_size in (10**400, float("nan"), float("inf"))  # the first is no float
+        ),
         (changed("1", input_layers=3), [("/layers/1/input_layers", "wrong_type")]),
         (changed("1", output_layers=["0"]), [("/layers/1/output_layers", "wrong_type")]),
         (changed("1", input_layers=[9]), [("/layers/1/input_layers/0", "unknown_op")]),

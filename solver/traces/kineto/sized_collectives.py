@@ -1,12 +1,14 @@
 """The collectives of a step with their kinds, sizes and times."""
 
 from collections.abc import Mapping, Sequence
+from math import inf
 from typing import NamedTuple
 
 from solver.codes import FaultCode
 from solver.errors import Fault, InvalidTrace
 from solver.graph import ALL_GATHER
 from solver.limits import MAX_BYTES, MAX_STEP_COLLECTIVES
+from solver.traces.channel_times import RESOLUTION_US
 from solver.traces.kineto.communication_kernels import kind_in
 from solver.traces.kineto.payload_sizes import (
     article,
@@ -27,6 +29,8 @@ RECORDING = (
 #: Source of a channel's workers when nothing but the job's is known.
 WORLD = "the trace's world size"
 _LONGEST = 80
+#: Kernels of a stream that launch each other early overlap by a few us: no more than so much.
+_ENDING = 0.03
 
 
 class SizedCollective(NamedTuple):
@@ -61,10 +65,21 @@ def channel_times(collectives: Sequence[RecordedCollective]) -> list[float]:
 
 
 def undisturbed_times(collectives: Sequence[RecordedCollective]) -> list[float | None]:
-    """Return how long each collective ran [us]; None for one that began while another ran."""
+    """Return how long each collective ran [us]; None for one beside which another ran.
+
+    One that began while another ran waited or shared with it; the other shared with it, too, unless
+    it had run but for :data:`_ENDING` of its time.
+    """
     held = channel_times(collectives)
-    ran = [collective.work.end - collective.work.start for collective in collectives]
-    return [time if time >= own > 0 else None for time, own in zip(held, ran, strict=True)]
+    following: dict[str, float] = {}
+    times: list[float | None] = []
+    for collective, time in zip(reversed(collectives), reversed(held), strict=True):
+        work = collective.work
+        ran, after = work.end - work.start, following.get(work.stream, inf)
+        is_shared = work.end - after > max(RESOLUTION_US, _ENDING * ran)
+        times.append(time if time >= ran > 0 and not is_shared else None)
+        following[work.stream] = min(work.start, after)
+    return times[::-1]
 
 
 def size_of(
