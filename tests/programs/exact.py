@@ -12,7 +12,7 @@ from typing import Any
 
 from solver.costs import ChannelCost
 from solver.programs.check import memory_faults, program_faults
-from solver.programs.execute import execute
+from solver.programs.execute import ProgramRun, execute
 from solver.programs.problem import ProgramProblem
 from solver.programs.program import COMPUTE, LAUNCH, PACK, UNPACK, WAIT, HostStep, Program
 
@@ -121,14 +121,15 @@ def _whole(value: float) -> int:
 
 def by_hand(problem: ProgramProblem) -> float | None:
     """Return the least time of all programs, each of them run [us]; for very few ops."""
-    best = None
+    runs = (run for run in every_run(problem) if not any(memory_faults(problem, run)))
+    return min((run.iteration_time for run in runs), default=None)
+
+
+def every_run(problem: ProgramProblem) -> Iterator[ProgramRun]:
+    """Run every program, whatever memory it takes."""
     for buckets in _partitions(problem.graph.collectives):
         for steps in _orders(problem, buckets):
-            program = Program(buckets, steps)
-            run = execute(problem, program)
-            if not any(memory_faults(problem, run)):
-                best = run.iteration_time if best is None else min(best, run.iteration_time)
-    return best
+            yield execute(problem, Program(buckets, steps))
 
 
 def _partitions(items: Sequence[int]) -> Iterator[tuple[tuple[int, ...], ...]]:
