@@ -15,7 +15,7 @@ from solver.limits import MAX_BYTES
 from solver.programs.bounds.bound import lower_bound
 from solver.programs.check import memory_faults
 from solver.programs.exact.explore import explore
-from solver.programs.execute import ProgramRun, execute
+from solver.programs.execute import ProgramRun, execute, known_run
 from solver.programs.infeasible import no_program, refuse_impossible
 from solver.programs.policies import POLICIES, program_of
 from solver.programs.problem import ProgramProblem, compute_time
@@ -163,8 +163,8 @@ def _planned(
         search.begin(first)
     names = dict.fromkeys((*options.baselines, *(() if search else POLICIES)))
     programs = {name: program_of(name, problem) for name in names}
-    runs = {name: execute(problem, program) for name, program in programs.items()}
-    found = [(program, execute(problem, program)) for program in first]
+    runs = {name: known_run(problem, program) for name, program in programs.items()}
+    found = [(program, known_run(problem, program)) for program in first]
     found += [(programs[name], runs[name]) for name in names]
     cut, least = None, min(run.peak_bytes for _, run in found)
     refuse_impossible(problem, least)

@@ -1,9 +1,10 @@
 """Fronts of time and memory of the compiled graphs of ``shared/data/compiled``.
 
 ``python -m tests.benchmarks.programs_front [GRAPH ...] [--limits-gib GIB ...]``. Without limits
-there are eleven: ten evenly from the least peak of a rule to that of the program without a limit,
-and none. Beside each time the best of all rules, those that exceed the limit repaired to it. Times
-in ms, memory in GiB, CPU seconds of this process for all limits of a graph.
+there are eleven: ten evenly from the least peak that is found to that of the program without a
+limit, and none. Beside each time the best of all rules, first of those that keep the limit, then
+with those repaired that exceed it. Times in ms, memory in GiB, CPU seconds of this process for all
+limits of a graph.
 """
 
 import argparse
@@ -12,10 +13,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from math import inf
 
+from solver.programs.bounds.surely_live import memory_bound
 from solver.programs.execute import execute
 from solver.programs.front import plan_front
 from solver.programs.plan import ProgramOptions, plan
 from solver.programs.policies import POLICIES, program_of
+from solver.programs.policies.least_memory import least_peak
 from solver.programs.problem import ProgramProblem
 from solver.programs.program import Program
 from solver.programs.search.draft import ProgramDraft
@@ -32,7 +35,7 @@ _LIMITS = 10
 def limits_of(problem: ProgramProblem) -> list[int | None]:
     """Return the limits of a front [bytes], None last."""
     runs = [execute(problem, program_of(name, problem)) for name in POLICIES]
-    least = min(run.peak_bytes for run in runs)
+    least = least_peak(problem, memory_bound(problem) - 1, min(run.peak_bytes for run in runs))
     most = plan(problem).peak_bytes
     return [*(least + k * (most - least) // (_LIMITS - 1) for k in range(_LIMITS)), None]
 

@@ -10,6 +10,7 @@ from solver.costs import alike
 from solver.costs.functions.affine import Affine
 from solver.errors import InvalidOptions
 from solver.graph import Buffer, Op, build
+from solver.programs import front as fronts
 from solver.programs.check import memory_faults, program_faults
 from solver.programs.execute import execute
 from solver.programs.front import LimitedPlan, _best_within, plan_front
@@ -211,6 +212,26 @@ def test_a_limit_without_a_program_says_why_and_a_faulty_option_is_refused():
     with pytest.raises(InvalidOptions, match="'wfbp'"):
         plan_front(problem, [3, 20], ProgramOptions(baselines=("wfbp",)))
     assert plan_front(problem, [20], ProgramOptions())[0].plan.run == plan(within(problem, 20)).run
+
+
+def test_many_limits_take_no_more_changes_than_a_few(monkeypatch):
+    """The largest all, the smallest 0.3 of them, all between at most 1.5 together."""
+    shares = []
+
+    def noted(problem, options, report, known):
+        shares.append(options.share)
+        return plan(problem, options, report, known)
+
+    monkeypatch.setattr(fronts, "plan", noted)
+    monkeypatch.setattr(fronts, "_FLAT", -1.0)
+    free = small(4, memory=False)
+    least = execute(free, in_order(free)).peak_bytes
+    plan_front(free, [least + k for k in range(10)] + [None], ProgramOptions(share=0.1))
+    assert shares[:2] == [0.1, pytest.approx(0.03)]
+    assert sum(shares[2:]) == pytest.approx(0.15)
+    shares.clear()
+    plan_front(free, [least, least + 1, least + 2], ProgramOptions(share=0.1))
+    assert shares == [0.1, pytest.approx(0.03), pytest.approx(0.03)]
 
 
 def test_between_limits_that_cost_no_time_there_is_no_search():
