@@ -20,6 +20,9 @@ from solver.programs.result import ProgramPlan
 #: on from what the others came to. All but the largest and the smallest take so much together.
 _SHARE, _TOGETHER = 0.3, 1.5
 
+#: What is known of a problem within all its limits: runs of programs, and the least memory.
+_SHARED = "runs", "least memory"
+
 #: Between two limits of which the smaller costs at most this share of the time there is no search.
 _FLAT = 0.001
 
@@ -74,7 +77,7 @@ def plan_front(
     """
     ordered = sorted(set(limits), key=lambda limit: (limit is not None, -(limit or 0)))
     first = replace(problem, limits=replace(problem.limits, memory_bytes=ordered[0]))
-    first.memo["runs"] = {}  # the same within all limits
+    first.memo.update({key: {} for key in _SHARED})
     found = [LimitedPlan(limit, None, None) for limit in ordered]
     found[0] = _planned(first, options, report_of(0, first), ())
     served = {0: found[0].plan}
@@ -129,7 +132,7 @@ def _planned(
 def _within(problem: ProgramProblem, limit: int | None) -> ProgramProblem:
     """Return a problem with less memory; the bound of more holds for it, and less may raise it."""
     other = replace(problem, limits=replace(problem.limits, memory_bytes=limit))
-    other.memo["runs"] = problem.memo["runs"]
+    other.memo.update({key: problem.memo[key] for key in _SHARED})
     other.memo["bound"] = beside_bound(other, resources_of(other), lower_bound(problem))
     return other
 

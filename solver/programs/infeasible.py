@@ -21,7 +21,7 @@ def refuse_impossible(problem: ProgramProblem, least: int) -> None:
         When no program keeps the limit for sure.
     """
     most = problem.limits.memory_bytes
-    if most is not None and least > most and memory_bound(problem) > most:
+    if most is not None and least > most and _needed(problem) > most:
         raise no_program(problem, most, least)
 
 
@@ -35,13 +35,28 @@ def no_program(problem: ProgramProblem, most: int, least: int) -> InvalidOptions
     least
         What some program takes [bytes]; less is looked for.
     """
-    needed = memory_bound(problem)
-    least = least_peak(problem, max(most, needed - 1), least)
+    needed, known = _needed(problem), _known(problem)
+    if "found" not in known:
+        known["found"] = least_peak(problem, needed - 1, least)
+    least = min(least, known["found"])
     detail = (
         f"No program was found that takes at most {_size(most)}; the least found takes "
         f"{_size(least)}, and every program takes at least {_size(needed)}."
     )
     return InvalidOptions([Fault("/memory_limit_bytes", FaultCode.INFEASIBLE, detail)])
+
+
+def _known(problem: ProgramProblem) -> dict[str, int]:
+    """Return what is known of the least memory, the same within all limits of a front [bytes]."""
+    known: dict[str, int] = problem.memo.setdefault("least memory", {})
+    return known
+
+
+def _needed(problem: ProgramProblem) -> int:
+    known = _known(problem)
+    if "needed" not in known:
+        known["needed"] = memory_bound(problem)
+    return known["needed"]
 
 
 def _size(count: int) -> str:

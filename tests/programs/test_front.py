@@ -17,6 +17,7 @@ from solver.programs.front import LimitedPlan, _best_within, plan_front
 from solver.programs.plan import ProgramOptions, plan
 from solver.programs.policies import POLICIES
 from solver.programs.policies.in_order import in_order, least_order
+from solver.programs.policies.least_memory import least_peak
 from solver.programs.problem import ProgramLimits, ProgramProblem
 from solver.programs.search.draft import ProgramDraft
 from solver.programs.search.flat import Flat
@@ -232,6 +233,23 @@ def test_many_limits_take_no_more_changes_than_a_few(monkeypatch):
     shares.clear()
     plan_front(free, [least, least + 1, least + 2], ProgramOptions(share=0.1))
     assert shares == [0.1, pytest.approx(0.03), pytest.approx(0.03)]
+
+
+def test_the_least_memory_is_looked_for_once(monkeypatch):
+    """Of four limits that nothing keeps, two of them below what is surely held."""
+    looked = []
+
+    def noted(problem, low, high):
+        looked.append((low, high))
+        return least_peak(problem, low, high)
+
+    monkeypatch.setattr("solver.programs.infeasible.least_peak", noted)
+    front = plan_front(two_gathers(None), [None, 3, 4, 10, 11, 12], ProgramOptions())
+    refused = [each for each in front if each.plan is None]
+    assert [each.limit for each in refused] == [11, 10, 4, 3]
+    assert len(looked) == 1
+    for each in refused:
+        assert "the least found takes 12 bytes" in str(each.why_not)
 
 
 def test_between_limits_that_cost_no_time_there_is_no_search():
