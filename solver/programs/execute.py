@@ -95,6 +95,14 @@ def execute(problem: ProgramProblem, program: Program) -> ProgramRun:
     return ProgramRun(time, tuple(spans), holdings, profile, peak, at)
 
 
+def known_run(problem: ProgramProblem, program: Program) -> ProgramRun:
+    """Return what :func:`execute` does, once for a problem and others that share its ``runs``."""
+    runs: dict[Program, ProgramRun] = problem.memo.get("runs", {})
+    if program not in runs:
+        runs[program] = execute(problem, program)
+    return runs[program]
+
+
 def _holdings(
     problem: ProgramProblem, program: Program, spans: list[HostSpan], time: float
 ) -> tuple[Holding, ...]:

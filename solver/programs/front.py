@@ -17,8 +17,11 @@ from solver.programs.program import Program
 from solver.programs.result import ProgramPlan
 
 #: The search within each limit but the largest takes so much of the changes of one alone: it goes
-#: on from what the others came to.
-_SHARE = 0.3
+#: on from what the others came to. All but the largest and the smallest take so much together.
+_SHARE, _TOGETHER = 0.3, 1.5
+
+#: What is known of a problem within all its limits: runs of programs, and the least memory.
+_SHARED = "runs", "least memory"
 
 #: Between two limits of which the smaller costs at most this share of the time there is no search.
 _FLAT = 0.001
@@ -74,11 +77,12 @@ def plan_front(
     """
     ordered = sorted(set(limits), key=lambda limit: (limit is not None, -(limit or 0)))
     first = replace(problem, limits=replace(problem.limits, memory_bytes=ordered[0]))
+    first.memo.update({key: {} for key in _SHARED})
     found = [LimitedPlan(limit, None, None) for limit in ordered]
     found[0] = _planned(first, options, report_of(0, first), ())
     served = {0: found[0].plan}
     rules = tuple(program_of(name, first) for name in options.baselines)
-    how = replace(options, baselines=(), share=options.share * _SHARE)
+    last = len(ordered) - 1
     for k, near in _halving(len(ordered)):
         around = [served[i] for i in near]
         if _is_flat(*around):
@@ -86,8 +90,11 @@ def plan_front(
             continue
         within = _within(first, ordered[k])
         known = [each.program for each in around if each is not None]
+        share = _SHARE if k == last else min(_SHARE, _TOGETHER / (last - 1))
+        how = replace(options, baselines=(), share=options.share * share)
         found[k] = _planned(within, how, report_of(len(served), within), (*known, *rules))
         served[k] = found[k].plan
+    first.memo["runs"].clear()
     return tuple(_best_within(_within(first, each.limit), k, found) for k, each in enumerate(found))
 
 
@@ -125,6 +132,7 @@ def _planned(
 def _within(problem: ProgramProblem, limit: int | None) -> ProgramProblem:
     """Return a problem with less memory; the bound of more holds for it, and less may raise it."""
     other = replace(problem, limits=replace(problem.limits, memory_bytes=limit))
+    other.memo.update({key: problem.memo[key] for key in _SHARED})
     other.memo["bound"] = beside_bound(other, resources_of(other), lower_bound(problem))
     return other
 

@@ -15,7 +15,8 @@ from solver.limits import MAX_BYTES
 from solver.programs.bounds.bound import lower_bound
 from solver.programs.check import memory_faults
 from solver.programs.exact.explore import explore
-from solver.programs.execute import ProgramRun, execute
+from solver.programs.execute import ProgramRun, execute, known_run
+from solver.programs.infeasible import no_program, refuse_impossible
 from solver.programs.policies import POLICIES, program_of
 from solver.programs.problem import ProgramProblem, compute_time
 from solver.programs.program import Program
@@ -95,7 +96,7 @@ def plan(
     ------
     InvalidOptions
         When a baseline is unknown, or no program was found that keeps the memory limit; the least
-        memory found is said.
+        memory found and what every program takes are said.
     """
     if faults := list(_option_faults(options)):
         raise InvalidOptions(faults)
@@ -162,11 +163,12 @@ def _planned(
         search.begin(first)
     names = dict.fromkeys((*options.baselines, *(() if search else POLICIES)))
     programs = {name: program_of(name, problem) for name in names}
-    runs = {name: execute(problem, program) for name, program in programs.items()}
-    found = [(program, execute(problem, program)) for program in first]
+    runs = {name: known_run(problem, program) for name, program in programs.items()}
+    found = [(program, known_run(problem, program)) for program in first]
     found += [(programs[name], runs[name]) for name in names]
-    bound = lower_bound(problem)
     cut, least = None, min(run.peak_bytes for _, run in found)
+    refuse_impossible(problem, least)
+    bound = lower_bound(problem)
     if search:
         tried = explore(problem, search.value, bound, watchdog)
         bound = tried.bound
@@ -237,17 +239,9 @@ def _best(
     """
     most = problem.limits.memory_bytes
     kept = [each for each in found if most is None or each[1].peak_bytes <= most]
-    if not kept:
-        detail = (
-            f"No program was found that takes at most {_size(most)}; the least found takes "
-            f"{_size(least)}."
-        )
-        raise InvalidOptions([Fault("/memory_limit_bytes", FaultCode.INFEASIBLE, detail)])
+    if most is not None and not kept:
+        raise no_program(problem, most, least)
     return min(kept, key=lambda each: (each[1].iteration_time, each[1].peak_bytes))
-
-
-def _size(count: int | None) -> str:
-    return f"{count or 0:,} bytes ({(count or 0) / 2**30:.3f} GiB)"
 
 
 def _fewest(

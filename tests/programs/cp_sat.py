@@ -1,4 +1,4 @@
-"""Exact programs by OR-Tools' CP-SAT, as a program of its own: problems as JSON in, values out.
+"""Exact programs by OR-Tools' CP-SAT, as a program of its own: a problem a line in, values out.
 
 One home stream. Its items (compute, pack, wait, unpack) form one sequence without idle time but in
 waits: each starts when the one before has ended, a wait ends no earlier than its launch. A launch
@@ -275,9 +275,10 @@ def solve(problem: dict[str, Any], effort: float) -> tuple[float | None, bool]:
 
 
 def main() -> None:
-    """Answer a list of problems."""
-    request = json.load(sys.stdin)
-    print(json.dumps([solve(problem, request["effort"]) for problem in request["problems"]]))
+    """Answer each line, a problem, by a line."""
+    for line in sys.stdin:
+        request = json.loads(line)
+        print(json.dumps(solve(request["problem"], request["effort"])), flush=True)
 
 
 if __name__ == "__main__":

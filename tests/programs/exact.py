@@ -7,12 +7,12 @@ import itertools
 import json
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from solver.costs import ChannelCost
 from solver.programs.check import memory_faults, program_faults
-from solver.programs.execute import execute
+from solver.programs.execute import ProgramRun, execute
 from solver.programs.problem import ProgramProblem
 from solver.programs.program import COMPUTE, LAUNCH, PACK, UNPACK, WAIT, HostStep, Program
 
@@ -27,20 +27,30 @@ def optima(
 
     With ``most`` only programs of each problem that take so long at most are looked at [us].
     """
-    plain = [_plain(problem) for problem in problems]
-    if most is not None:
-        for each, time in zip(plain, most, strict=True):
-            each["most"] = min(each["most"], _whole(time * _GRID))
-    request = {"problems": plain, "effort": effort}
-    done = subprocess.run(
-        [sys.executable, "-m", "tests.programs.cp_sat"],
-        input=json.dumps(request),
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    answers = json.loads(done.stdout)
-    return [(None if value is None else value / _GRID, proven) for value, proven in answers]
+    limits = most if most is not None else [None] * len(problems)
+    return list(each_optimum(zip(problems, limits, strict=True), effort))
+
+
+def each_optimum(
+    asked: Iterable[tuple[ProgramProblem, float | None]], effort: float
+) -> Iterator[tuple[float | None, bool]]:
+    """Yield what :func:`optima` returns, each as soon as it is known; one process for all.
+
+    ``effort`` is CP-SAT's deterministic time for each problem: the same on every machine.
+    """
+    command = [sys.executable, "-m", "tests.programs.cp_sat"]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as oracle:
+        assert oracle.stdin is not None
+        assert oracle.stdout is not None
+        for problem, most in asked:
+            plain = _plain(problem)
+            if most is not None:
+                plain["most"] = min(plain["most"], _whole(most * _GRID))
+            print(json.dumps({"problem": plain, "effort": effort}), file=oracle.stdin, flush=True)
+            value, proven = json.loads(oracle.stdout.readline())
+            yield (None if value is None else value / _GRID), proven
 
 
 def _plain(problem: ProgramProblem) -> dict[str, Any]:
@@ -111,14 +121,15 @@ def _whole(value: float) -> int:
 
 def by_hand(problem: ProgramProblem) -> float | None:
     """Return the least time of all programs, each of them run [us]; for very few ops."""
-    best = None
+    runs = (run for run in every_run(problem) if not any(memory_faults(problem, run)))
+    return min((run.iteration_time for run in runs), default=None)
+
+
+def every_run(problem: ProgramProblem) -> Iterator[ProgramRun]:
+    """Run every program, whatever memory it takes."""
     for buckets in _partitions(problem.graph.collectives):
         for steps in _orders(problem, buckets):
-            program = Program(buckets, steps)
-            run = execute(problem, program)
-            if not any(memory_faults(problem, run)):
-                best = run.iteration_time if best is None else min(best, run.iteration_time)
-    return best
+            yield execute(problem, Program(buckets, steps))
 
 
 def _partitions(items: Sequence[int]) -> Iterator[tuple[tuple[int, ...], ...]]:

@@ -10,12 +10,14 @@ from solver.costs import alike
 from solver.costs.functions.affine import Affine
 from solver.errors import InvalidOptions
 from solver.graph import Buffer, Op, build
+from solver.programs import front as fronts
 from solver.programs.check import memory_faults, program_faults
 from solver.programs.execute import execute
 from solver.programs.front import LimitedPlan, _best_within, plan_front
 from solver.programs.plan import ProgramOptions, plan
 from solver.programs.policies import POLICIES
 from solver.programs.policies.in_order import in_order, least_order
+from solver.programs.policies.least_memory import least_peak
 from solver.programs.problem import ProgramLimits, ProgramProblem
 from solver.programs.search.draft import ProgramDraft
 from solver.programs.search.flat import Flat
@@ -211,6 +213,43 @@ def test_a_limit_without_a_program_says_why_and_a_faulty_option_is_refused():
     with pytest.raises(InvalidOptions, match="'wfbp'"):
         plan_front(problem, [3, 20], ProgramOptions(baselines=("wfbp",)))
     assert plan_front(problem, [20], ProgramOptions())[0].plan.run == plan(within(problem, 20)).run
+
+
+def test_many_limits_take_no_more_changes_than_a_few(monkeypatch):
+    """The largest all, the smallest 0.3 of them, all between at most 1.5 together."""
+    shares = []
+
+    def noted(problem, options, report, known):
+        shares.append(options.share)
+        return plan(problem, options, report, known)
+
+    monkeypatch.setattr(fronts, "plan", noted)
+    monkeypatch.setattr(fronts, "_FLAT", -1.0)
+    free = small(4, memory=False)
+    least = execute(free, in_order(free)).peak_bytes
+    plan_front(free, [least + k for k in range(10)] + [None], ProgramOptions(share=0.1))
+    assert shares[:2] == [0.1, pytest.approx(0.03)]
+    assert sum(shares[2:]) == pytest.approx(0.15)
+    shares.clear()
+    plan_front(free, [least, least + 1, least + 2], ProgramOptions(share=0.1))
+    assert shares == [0.1, pytest.approx(0.03), pytest.approx(0.03)]
+
+
+def test_the_least_memory_is_looked_for_once(monkeypatch):
+    """Of four limits that nothing keeps, two of them below what is surely held."""
+    looked = []
+
+    def noted(problem, low, high):
+        looked.append((low, high))
+        return least_peak(problem, low, high)
+
+    monkeypatch.setattr("solver.programs.infeasible.least_peak", noted)
+    front = plan_front(two_gathers(None), [None, 3, 4, 10, 11, 12], ProgramOptions())
+    refused = [each for each in front if each.plan is None]
+    assert [each.limit for each in refused] == [11, 10, 4, 3]
+    assert len(looked) == 1
+    for each in refused:
+        assert "the least found takes 12 bytes" in str(each.why_not)
 
 
 def test_between_limits_that_cost_no_time_there_is_no_search():

@@ -4,11 +4,19 @@ from itertools import permutations
 
 import pytest
 
+from solver.costs import alike
+from solver.costs.functions.affine import Affine
+from solver.graph import Buffer, Op, build
+from solver.programs.bounds import surely_live
+from solver.programs.bounds.surely_live import memory_bound
 from solver.programs.check import program_faults
 from solver.programs.execute import execute
 from solver.programs.plan import plan
-from solver.programs.policies.least_memory import least_memory, least_memory_within
+from solver.programs.policies.in_order import in_order
+from solver.programs.policies.least_memory import least_memory, least_memory_within, least_peak
+from solver.programs.problem import ProgramProblem
 from solver.programs.program import COMPUTE, LAUNCH, WAIT, HostStep, Program
+from tests.programs.exact import every_run
 from tests.programs.small import small
 from tests.sampling import cases
 
@@ -68,3 +76,60 @@ def test_what_takes_no_time_holds_nothing():
     problem = small(1259)
     assert problem.limits.memory_bytes == 77
     assert plan(problem).run.peak_bytes <= 77
+
+
+def drawn(seed):
+    """Draw a problem without a limit; of every other one launches hold inputs to their end."""
+    return small(
+        seed, 4 + seed % 2, 1 + seed % 2, memory=False, inputs_held=("wait", "launch")[seed % 2]
+    )
+
+
+@pytest.mark.parametrize("seed", range(cases(200, 24)))
+def test_every_program_takes_what_the_bound_says(seed):
+    """Of each program, listed and run, with whatever buckets."""
+    problem = drawn(seed)
+    least = min(run.peak_bytes for run in every_run(problem))
+    bound = memory_bound(problem)
+    assert bound <= least
+    found = least_peak(problem, bound - 1, execute(problem, in_order(problem)).peak_bytes)
+    assert bound <= least <= found
+
+
+def test_the_bound_of_memory_is_often_reached_and_more_is_caught(monkeypatch):
+    """A mutation: what an op reads is held by everything that comes before it, too."""
+    seeds = range(24)
+    leasts = [min(run.peak_bytes for run in every_run(drawn(seed))) for seed in seeds]
+    bounds = [memory_bound(drawn(seed)) for seed in seeds]
+    assert sum(map(int.__eq__, leasts, bounds)) > 16
+    own = surely_live.surely_live
+    monkeypatch.setattr(
+        surely_live, "surely_live", lambda problem, after: own(problem, after | after.T)
+    )
+    assert any(memory_bound(drawn(seed)) > leasts[seed] for seed in seeds)
+
+
+def test_the_order_of_the_graph_is_left_only_where_it_does_not_fit():
+    """On paper: an op that writes 8, then 31 chains that each read 4, write 5, then keep 1.
+
+    In order all inputs, 124, and the 8 are held at once. Behind one chain, that takes 129 and frees
+    3, it is 121 and the 8; then the rest is as the graph has it.
+    """
+    ops, buffers = [Op("first", "compute", 1.0, stream="s")], [Buffer("of first", 8, "first", ())]
+    for k in range(31):
+        ops += [
+            Op(f"a{k}", "compute", 1.0, stream="s"),
+            Op(f"b{k}", "compute", 1.0, None, (f"a{k}",), stream="s"),
+        ]
+        buffers += [
+            Buffer(f"input {k}", 4, None, (f"a{k}",)),
+            Buffer(f"of a{k}", 5, f"a{k}", (f"b{k}",)),
+            Buffer(f"of b{k}", 1, f"b{k}", (), kept=True),
+        ]
+    ops.append(Op("sent", "all_reduce", None, 4, ("b30",), "n", cut=False))
+    problem = ProgramProblem(build("chains", ops, buffers, ["s"]), alike(Affine(1.0, 0.0)))
+    assert execute(problem, in_order(problem)).peak_bytes == 31 * 4 + 8
+    found = least_memory_within(problem, 131)
+    assert found is not None
+    assert execute(problem, found).peak_bytes <= 131
+    assert [step.id for step in found.steps][:4] == [1, 2, 0, 3]

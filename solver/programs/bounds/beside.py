@@ -9,15 +9,13 @@ stream (MODEL.md section 16.5).
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 
 from solver.bounds.kinds import BESIDE
 from solver.evidence.bound import Bound
+from solver.programs.bounds.surely_live import BoolArray, followers, surely_live
 from solver.programs.bounds.work import Resource, additive_times
 from solver.programs.problem import ProgramProblem
 from solver.units import FloatArray
-
-BoolArray = npt.NDArray[np.bool_]
 
 #: Most pairs of an op and a collective that are looked at: more take longer than a list.
 _PAIRS = 20_000
@@ -40,8 +38,9 @@ def beside_bound(problem: ProgramProblem, resources: Sequence[Resource], best: B
     graph = problem.graph
     if len(graph.collectives) * len(graph.ops) > _PAIRS:
         return best
-    after = _closure(graph.order[::-1], graph.succs)
-    live, sizes = _surely_live(problem, after)
+    after = followers(graph)
+    live = surely_live(problem, after)
+    sizes = np.array([float(buffer.bytes) for buffer in graph.buffers])
     for other in resources:
         if other.parts[0].least is None:
             continue
@@ -58,36 +57,6 @@ def beside_bound(problem: ProgramProblem, resources: Sequence[Resource], best: B
                     ids = tuple(graph.ops[i].id for i in other.members[chosen].tolist())
                     best = Bound(BESIDE, value, ids)
     return best
-
-
-def _closure(order: Sequence[int], links: Sequence[Sequence[int]]) -> BoolArray:
-    """Return of each op a row: which ops a path along links leads to, itself among them."""
-    reach = np.eye(len(links), dtype=bool)
-    for i in order:
-        for j in links[i]:
-            reach[i] |= reach[j]
-    return reach
-
-
-def _surely_live(problem: ProgramProblem, after: BoolArray) -> tuple[BoolArray, FloatArray]:
-    """Return of each op a row: which buffers are held all the time that it runs, and their bytes.
-
-    A buffer is, if the op writes or reads it, or comes after its writer and before a reader, and
-    where it is kept also if it comes after its writer.
-    """
-    graph = problem.graph
-    at = {op.id: i for i, op in enumerate(graph.ops)}
-    live = np.zeros((len(graph.ops), len(graph.buffers)), dtype=bool)
-    for b, buffer in enumerate(graph.buffers):
-        writer = None if buffer.written_by is None else at[buffer.written_by]
-        begun = np.ones(len(graph.ops), dtype=bool) if writer is None else after[writer]
-        needed = np.full(len(graph.ops), buffer.kept)
-        for name in buffer.read_by:
-            needed |= after[:, at[name]]
-        if writer is not None:
-            needed[writer] = True
-        live[:, b] = begun & needed
-    return live, np.array([float(buffer.bytes) for buffer in graph.buffers])
 
 
 def _held_at_once(live: BoolArray, sizes: FloatArray, other: Resource, own: Resource) -> FloatArray:

@@ -2,12 +2,17 @@
 
 from collections.abc import Iterator
 
-from solver.graph import COMPUTE as COMPUTE_KIND
-from solver.programs.problem import ProgramProblem, launch_time
+from solver.programs.bounds.surely_live import takes_time
+from solver.programs.execute import execute
+from solver.programs.policies.in_order import least_order
+from solver.programs.problem import ProgramProblem
 from solver.programs.program import COMPUTE, LAUNCH, WAIT, HostStep, Program
 
 #: Ops that are looked at in all when an order within a limit is sought, for each op and at least.
 _LOOKS_EACH, _LOOKS = 50, 200_000
+
+#: The least memory is looked for in so many parts of what is known.
+_STEPS = 1000
 
 
 def least_memory(problem: ProgramProblem) -> Program:
@@ -30,33 +35,62 @@ def least_memory(problem: ProgramProblem) -> Program:
 def least_memory_within(problem: ProgramProblem, most: int) -> Program | None:
     """Look for a program of collectives alone that never holds more than so many bytes.
 
-    Depth first, by the rule of :func:`frugal`, and back where nothing fits. No op is tried twice
-    after the same ones; one that fits and leaves no more held than before is taken for good, since
-    any order goes on as well behind it. None when there is no such program, or none was found among
-    some 200,000 ops looked at.
+    Depth first, and back where nothing fits. First in the order of the graph, left only where its
+    next op does not fit, by the rule of :func:`least_memory`: graphs are written so that little is
+    held between their layers. Then by that rule throughout. No op is tried twice after the same
+    ones; one that fits and leaves no more held than before is taken for good, since any order goes
+    on as well behind it. None when there is no such program, or none was found among some 200,000
+    ops looked at in either way.
 
     Notes
     -----
     O(looks * uses of buffers).
     """
-    walk = _OrderWalk(problem)
-    looks = max(_LOOKS, _LOOKS_EACH * len(problem.graph.ops))
+    for in_order in (True, False):
+        order = _order_within(_OrderWalk(problem), most, in_order=in_order)
+        if order is not None:
+            return _one_after_another(problem, order)
+    return None
+
+
+def least_peak(problem: ProgramProblem, low: int, high: int) -> int:
+    """Return the least memory that :func:`least_memory_within` finds, within a thousandth [bytes].
+
+    Parameters
+    ----------
+    low
+        No program takes so little.
+    high
+        What some program takes.
+    """
+    while high - low > max(1, high // _STEPS):
+        middle = (low + high) // 2
+        found = least_memory_within(problem, middle)
+        if found is None:
+            low = middle
+        else:
+            high = execute(problem, found).peak_bytes
+    return high
+
+
+def _order_within(walk: "_OrderWalk", most: int, *, in_order: bool) -> list[int] | None:
+    """Return an order of all ops that fits, or None where none was found."""
+    ops = len(walk.graph.ops)
+    looks = max(_LOOKS, _LOOKS_EACH * ops)
     seen = {0}
-    choices = [iter(walk.fitting(most))]
-    while choices and looks > 0:
-        if len(walk.order) == len(problem.graph.ops):
-            return _one_after_another(problem, walk.order)
+    choices = [iter(walk.fitting(most, in_order=in_order))]
+    while choices and walk.looks <= looks:
+        if len(walk.order) == ops:
+            return walk.order
         i = next(choices[-1], None)
         if i is None:
             choices.pop()
             if walk.order:
                 walk.take_back()
-            continue
-        looks -= len(walk.ready)
-        if walk.taken | 1 << i not in seen:
+        elif walk.taken | 1 << i not in seen:
             walk.take(i)
             seen.add(walk.taken)
-            choices.append(iter(walk.fitting(most)))
+            choices.append(iter(walk.fitting(most, in_order=in_order)))
     return None
 
 
@@ -93,10 +127,9 @@ class _OrderWalk:
             for i in sorted(users):
                 self.used[i].append(b)
             self.left.append(len(users) + buffer.kept)
-        self.takes_time = [
-            graph.durations[i] > 0 if op.kind == COMPUTE_KIND else launch_time(problem, (i,)) > 0
-            for i, op in enumerate(graph.ops)
-        ]
+        self.takes_time = takes_time(problem)
+        self.place = {i: k for k, i in enumerate(least_order(problem))}
+        self.looks = 0
         self.waiting = [len(preds) for preds in graph.preds]
         self.ready = {i for i, count in enumerate(self.waiting) if count == 0}
         self.order: list[int] = []
@@ -107,17 +140,29 @@ class _OrderWalk:
         freed = sum(self.sizes[b] for b in self.used[i] if self.left[b] == 1)
         return self.written[i] - freed, self.written[i], i
 
-    def fitting(self, most: int) -> Iterator[int]:
+    def fitting(self, most: int, *, in_order: bool) -> Iterator[int]:
         """Yield what may come next within a limit, the least effect first; of gains only one.
 
-        What takes no time holds nothing while it runs.
+        With ``in_order`` the first in the graph comes before these.
         """
-        effects = sorted(map(self.effect, self.ready))
-        for more, while_running, i in effects:
-            if self.held + while_running <= most or not self.takes_time[i]:
+        self.looks += 1
+        first = min(self.ready, key=self.place.__getitem__) if in_order and self.ready else -1
+        if first >= 0:
+            more, while_running, _ = self.effect(first)
+            if self._fits(first, while_running, most):
+                yield first
+                if more <= 0:
+                    return
+        self.looks += len(self.ready)
+        for more, while_running, i in sorted(map(self.effect, self.ready)):
+            if i != first and self._fits(i, while_running, most):
                 yield i
                 if more <= 0:
                     return
+
+    def _fits(self, i: int, while_running: int, most: int) -> bool:
+        """Tell whether an op fits within a limit; what takes no time does."""
+        return self.held + while_running <= most or not self.takes_time[i]
 
     def take(self, i: int) -> None:
         """Run an op."""
