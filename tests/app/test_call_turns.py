@@ -200,6 +200,25 @@ def test_who_comes_to_a_team_takes_nothing_of_another() -> None:
     assert asyncio.run(run())[:21].count(20) == 10
 
 
+def test_a_team_has_the_weight_of_its_keys_however_many_owners_it_has() -> None:
+    """While both wait, a lone owner of weight 4 has four of five turns beside a team of twenty."""
+
+    async def run() -> list[str]:
+        turns = OwnerTurns(0)
+        given: list[str] = []
+
+        async def call(owner: str, team: str | None, weight: float) -> None:
+            await turns.acquire(owner, weight, team)
+            given.append(owner)
+            turns.release(owner, 1.0, team)
+
+        calls = [call(str(i), "many", 1.0) for i in range(20)]
+        await asyncio.gather(*calls, *(call("heavy", None, 4.0) for _ in range(40)))
+        return given
+
+    assert asyncio.run(run())[:50].count("heavy") == 40
+
+
 def test_a_turn_that_is_given_as_its_call_leaves_goes_to_the_next() -> None:
     async def run() -> list[int]:
         calls = Calls(1)
