@@ -3,9 +3,9 @@
 Within one server a machine is shared between teams first, then between the owners of each; an owner
 without a team is one of his own. The next turn is of the team that has used least, within it of the
 owner that has used least, and of that owner the oldest call's; ties go to the older call. Whoever
-comes, a team or an owner of one, starts level with the least of those who are there. A team that
+comes, a team or an owner of one, starts level with the least of those who are there. An owner that
 has no call at work has one turn more than there are, so that it does not wait for long calls of
-others.
+others, nor of its own team.
 
 Of a call whose key has a weight so many seconds count as one, of its owner as of its team, so a
 team whose keys have the weight 4 has four times the time of one whose keys have 1, however many
@@ -44,7 +44,7 @@ def _member(owner: str, team: str | None) -> _Member:
 
 
 class OwnerTurns:
-    """So many turns at once, and one more for a team that has none; for one event loop.
+    """So many turns at once, and one more for an owner that has none; for one event loop.
 
     An owner is any text, the empty one of calls without a key.
     """
@@ -111,10 +111,9 @@ class OwnerTurns:
         taken = sum(self._at_work.values())
         if taken > self._at_once:
             return None
-        busy = {member.team for member in self._at_work} if taken == self._at_once else set()
         lines: dict[_Team, list[_Member]] = {}
         for member in self._waiting:
-            if member.team not in busy:
+            if taken < self._at_once or member not in self._at_work:
                 lines.setdefault(member.team, []).append(member)
         if not lines:
             return None
