@@ -85,7 +85,7 @@ class Children:
             await self._threaded(self._usage.check_solving, caller)
         try:
             with fail_after(MAX_TURN_S):
-                await self._turns.acquire(owner, caller.quotas.weight)
+                await self._turns.acquire(owner, caller.quotas.weight, caller.team)
         except TimeoutError:
             detail = "Other calls keep all processes that answer such calls; try again later."
             raise NoTurn(detail) from None
@@ -93,7 +93,7 @@ class Children:
         try:
             return await self._worked(call, file, spent)
         finally:
-            self._turns.release(owner, spent.seconds)
+            self._turns.release(owner, spent.seconds, caller.team)
             if call.caller is not None and self._usage.called(owner, spent.seconds):
                 with CancelScope(shield=True):
                     await self._threaded(self._write_down, owner)

@@ -139,6 +139,86 @@ def test_many_calls_of_one_keep_no_other_waiting() -> None:
     assert asyncio.run(run()) == [0, 1, 64]
 
 
+@settings(max_examples=cases(200, least=40))
+@given(
+    sizes=st.lists(st.integers(1, 6), min_size=2, max_size=4),
+    seconds=st.lists(st.integers(1, 8), min_size=60, max_size=120),
+)
+def test_teams_are_level_whatever_they_count_and_so_are_the_owners_of_each(
+    sizes: list[int], seconds: list[int]
+) -> None:
+    """Of those who always wait none is a longest call ahead of another, at either level."""
+
+    async def run() -> None:
+        turns = OwnerTurns(0)  # the extra turn alone: one call at a time
+        owners = [(team, who) for team, size in enumerate(sizes) for who in range(size)]
+        used = dict.fromkeys(owners, 0)
+        at_work: list[tuple[int, int]] = []
+
+        async def wait(team: int, who: int) -> None:
+            await turns.acquire(f"{team}-{who}", team=str(team) if sizes[team] > 1 else None)
+            at_work.append((team, who))
+
+        tasks = [asyncio.create_task(wait(*each)) for each in owners for _ in range(2)]
+        await settled()
+        for spent in seconds:
+            team, who = at_work.pop(0)
+            used[team, who] += spent
+            tasks.append(asyncio.create_task(wait(team, who)))
+            await settled()
+            turns.release(f"{team}-{who}", spent, str(team) if sizes[team] > 1 else None)
+            await settled()
+            level = max(seconds)
+            teams = [sum(used[i, j] for j in range(size)) for i, size in enumerate(sizes)]
+            assert max(teams) - min(teams) <= level
+            for i, size in enumerate(sizes):
+                own = [used[i, j] for j in range(size)]
+                assert max(own) - min(own) <= level
+        for task in tasks:
+            task.cancel()
+        await settled()
+
+    asyncio.run(run())
+
+
+def test_who_comes_to_a_team_takes_nothing_of_another() -> None:
+    """A lone owner has every second turn beside a team of twenty."""
+
+    async def run() -> list[int]:
+        turns = OwnerTurns(0)
+        given: list[int] = []
+
+        async def call(owner: int, team: str | None) -> None:
+            await turns.acquire(str(owner), team=team)
+            given.append(owner)
+            turns.release(str(owner), 1.0, team)
+
+        calls = [call(i % 20, "many") for i in range(40)] + [call(20, None) for _ in range(10)]
+        await asyncio.gather(*calls)
+        return given
+
+    assert asyncio.run(run())[:21].count(20) == 10
+
+
+def test_a_team_has_the_weight_of_its_keys_however_many_owners_it_has() -> None:
+    """While both wait, a lone owner of weight 4 has four of five turns beside a team of twenty."""
+
+    async def run() -> list[str]:
+        turns = OwnerTurns(0)
+        given: list[str] = []
+
+        async def call(owner: str, team: str | None, weight: float) -> None:
+            await turns.acquire(owner, weight, team)
+            given.append(owner)
+            turns.release(owner, 1.0, team)
+
+        calls = [call(str(i), "many", 1.0) for i in range(20)]
+        await asyncio.gather(*calls, *(call("heavy", None, 4.0) for _ in range(40)))
+        return given
+
+    assert asyncio.run(run())[:50].count("heavy") == 40
+
+
 def test_a_turn_that_is_given_as_its_call_leaves_goes_to_the_next() -> None:
     async def run() -> list[int]:
         calls = Calls(1)
