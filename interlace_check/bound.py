@@ -6,6 +6,7 @@ from math import lcm
 from interlace_check import Refuted
 from interlace_check.graph import Json, Work, order_of
 from interlace_check.nested import is_beaten
+from interlace_check.tried import may_end
 
 Heads = dict[str, Fraction]
 
@@ -63,6 +64,8 @@ def _follows(
     if kind == "packing":
         ends = min(heads[op] for op in these) + min(tails[op] for op in these)
         return value <= ends + work.least(these)
+    if kind == "tried":
+        return not may_end(work, these, value)
     is_nested = kind == "nested"
     blocks = these if is_nested else [[op] for op in sorted(these, key=heads.__getitem__)]
     flat = [op for block in blocks for op in block]

@@ -75,8 +75,8 @@ def work_of(request: Json) -> Work:
     return Work(before, {"\0": Fraction(0)} | compute, sizes, uncut, lanes, costs, totals)
 
 
-def executed(work: Work, plan: Json, tolerance: Fraction) -> Fraction:
-    """Execute a plan's launches in their order, and return the time of an iteration [us]."""
+def launched(work: Work, plan: Json) -> list[tuple[Fraction, Fraction]]:
+    """Execute a plan's launches in their order; when each starts and ends, and all does [us]."""
     buckets = {bucket["id"]: bucket["tensors"] for bucket in plan["buckets"]}
     if sorted(op for these in buckets.values() for op in these) != sorted(work.bytes):
         raise Refuted("/buckets: not each tensor is in one of them, once")
@@ -84,7 +84,8 @@ def executed(work: Work, plan: Json, tolerance: Fraction) -> Fraction:
     took: dict[Any, Fraction] = dict(work.compute)
     last: dict[str, list[int]] = {}
     offset = dict.fromkeys(buckets, 0)
-    for number, part in enumerate(plan["schedule"]["parts"]):
+    parts = plan["schedule"]["parts"]
+    for number, part in enumerate(parts):
         name, size, these = part["bucket"], part["bytes"], buckets[part["bucket"]]
         is_cut = offset[name] > 0 and work.uncut.intersection(these)
         offset[name], lane = offset[name] + size, work.lanes[these[0]]
@@ -100,8 +101,16 @@ def executed(work: Work, plan: Json, tolerance: Fraction) -> Fraction:
     end: dict[Any, Fraction] = {}
     for op in order_of(before):
         end[op] = max((end[o] for o in before[op]), default=Fraction(0)) + took.get(op, 0)
-    for number, part in enumerate(plan["schedule"]["parts"]):
-        off = abs(end[number] - took[number] - part["start_us"]), abs(end[number] - part["end_us"])
-        if max(off) > tolerance * max(end.values()):
-            raise Refuted(f"/schedule/parts/{number}: it ends at {float(end[number])} us")
-    return max(end.values())
+    whole = (Fraction(0), max(end.values()))
+    return [*((end[number] - took[number], end[number]) for number in range(len(parts))), whole]
+
+
+def executed(work: Work, plan: Json, tolerance: Fraction) -> Fraction:
+    """Execute a plan's launches, which must take what it says, and return an iteration's time."""
+    *times, (_, time) = launched(work, plan)
+    for number, (part, (start, end)) in enumerate(
+        zip(plan["schedule"]["parts"], times, strict=True)
+    ):
+        if max(abs(start - part["start_us"]), abs(end - part["end_us"])) > tolerance * time:
+            raise Refuted(f"/schedule/parts/{number}: it ends at {float(end)} us")
+    return time

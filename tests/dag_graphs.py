@@ -2,9 +2,9 @@
 
 import random
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from solver.costs import Affine, ChannelCost, Network
+from solver.costs import Affine, ChannelCost, Cluster, Network
 from solver.graph import (
     ALL_GATHER,
     ALL_REDUCE,
@@ -34,6 +34,16 @@ class Case:
     @property
     def network(self) -> Network:
         return Network(self.costs.__getitem__)
+
+    @property
+    def cluster(self) -> Cluster:
+        """One that can be posted: two workers, and each channel at the cost of one of its lanes."""
+        of_channel = {lane.channel: cost for lane, cost in self.costs.items()}
+        rings = {
+            channel: Cluster(2, 0.008 / cost.per_byte, cost.startup)
+            for channel, cost in of_channel.items()
+        }
+        return replace(rings.pop(NETWORK, Cluster(2, 10)), channels=tuple(rings.items()))
 
 
 def case(seed: int, least: int = 6, most: int = 12, unit: int = 1) -> Case:

@@ -131,6 +131,23 @@ def why_not(chain: Chain, costs: Sequence[Cost], most: int = MOST_COLLECTIVES) -
     return None
 
 
+def why_not_anew(
+    chain: Chain, costs: Sequence[Cost], graph: Graph | None, time: float, most: int
+) -> str | None:
+    """Say why beginnings do not rule out a time [us] within so many looks; None where they do.
+
+    A look is at a beginning, or at a bucket that may be next.
+    """
+    if why := why_not(chain, costs):
+        return why
+    search = Beginnings(_collectives(chain, costs, graph), time, most, lambda: False)
+    all_buckets = search.buckets
+    ends = search.some_end()
+    if search.looks < 0 or most - search.looks + all_buckets - search.buckets > most:
+        return f"more than {most:,} beginnings of launches would have to be tried"
+    return "some beginning of launches comes to an end by then" if ends else None
+
+
 def _lines(costs: Sequence[Cost]) -> list[Affine]:
     return [cost for cost in costs if isinstance(cost, Affine)]
 

@@ -54,7 +54,7 @@ def drawn(family: str, collectives: int, seed: int = 0) -> Graph:
     return build(f"{family} {collectives} {seed}", FAMILIES[family](generator, collectives))
 
 
-def network(startup_us: float, gbps: float) -> Network:
+def cluster(startup_us: float, gbps: float) -> Cluster:
     """Rings of 16 workers; within a node, and between two stages of a pipeline, rings of their own.
 
     Stages send at the network's rate, and begin as soon as within a node.
@@ -62,7 +62,12 @@ def network(startup_us: float, gbps: float) -> Network:
     node = Cluster(NODE, NODE_GBPS, NODE_STARTUP_US)
     stages = Cluster(2, gbps, NODE_STARTUP_US)
     channels = ((NVLINK, node), (P2P, stages))
-    return network_of(Cluster(WORKERS, gbps, startup_us, channels=channels))
+    return Cluster(WORKERS, gbps, startup_us, channels=channels)
+
+
+def network(startup_us: float, gbps: float) -> Network:
+    """Return the network of such a cluster."""
+    return network_of(cluster(startup_us, gbps))
 
 
 def instances(families: Sequence[str], most: int, seed: int = 0) -> Iterator[Instance]:
