@@ -41,7 +41,7 @@ def best_shape(answer: ShapeAnswer) -> Iterator[str]:
     yield f"Best: {best.name}, {_step(best)}, {100 * best.mfu:.1f} % MFU; {sure}."
     likeliest = min(answer.best, key=_expected_us)
     if _expected_us(likeliest) < _expected_us(best):
-        yield f"By the rows {likeliest.name} is faster: {_step(likeliest)}."
+        yield f"By the rows {likeliest.name} may be faster: {_step(likeliest)}."
     yield best.why
 
 
