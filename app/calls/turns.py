@@ -9,8 +9,8 @@ others, nor of its own team.
 
 Of a call whose key has a weight so many seconds count as one, of its owner as of its team, so a
 team whose keys have the weight 4 has four times the time of one whose keys have 1, however many
-owners either has. An owner's weight is that of the call that came last. Jobs are shared between
-owners (:mod:`app.jobs.turns`).
+owners either has. An owner's weight is that of the call that came last. Jobs are shared alike
+(:mod:`app.jobs.turns`).
 """
 
 from collections import deque

@@ -105,9 +105,9 @@ class Submission:
 class Room(NamedTuple):
     """So many jobs, and so many bytes, may wait in a queue; one that waits alone may have more.
 
-    An owner that has some waiting already may have no more of either than are free then: who comes
-    finds half, a quarter, ... of the room, whatever others do (dynamic thresholds [1]_). Where keys
-    are off nobody is told from another, and all is for whoever asks.
+    An owner that has some waiting already may have no more of either than are free then, nor may
+    his team: who comes finds half, a quarter, ... of the room, whatever others do (dynamic
+    thresholds [1]_). Where keys are off nobody is told from another, and all is for whoever asks.
 
     References
     ----------
@@ -183,11 +183,17 @@ class _Queues:
                 "(max_queued_bytes); try again later."
             )
         own, own_size = waiting.get(share, (0, 0))
-        is_much = own >= self._room.jobs - count or own_size > self._room.bytes - size - new.size
+        team = turns.team_of(share) or share
+        mates = [each for name, each in waiting.items() if (turns.team_of(name) or name) == team]
+        all_own, all_size = (sum(each[i] for each in mates) for i in range(2))
+        is_much = (
+            all_own >= self._room.jobs - count or all_size > self._room.bytes - size - new.size
+        )
         if own and is_much and new.caller is not None:
+            whose = "yours" if all_own == own else f"yours, {all_own:,} your team's"
             raise RateLimited(
-                f"Of {count:,} jobs that wait {own:,} are yours: what is free of the queue is for "
-                "others; try again later."
+                f"Of {count:,} jobs that wait {own:,} are {whose}: what is free of the queue is "
+                "for others; try again later."
             )
         waiting[share] = own + 1, own_size + new.size
 

@@ -1,15 +1,18 @@
-"""Whose job is next: that of the owner who has used the least processor time.
+"""Whose job is next: that of the team, and of its owner, who has used the least processor time.
 
-Each owner has a share of the machine. What its jobs used is added up in the database, and the next
-job is the oldest of the share that has used least: deficit round robin [1]_ in its limit of small
-quanta, with the time that was used in the place of a length known before, which no job has. Two
-shares that always have jobs waiting differ by no more than what their jobs at work take.
+Each team has a share of the machine, and each owner one of that of his team; an owner without a
+team is one of his own. What their jobs used is added up in the database, and the next job is the
+oldest of the owner that has used least of the team that has used least: deficit round robin [1]_
+in its limit of small quanta, with the time that was used in the place of a length known before,
+which no job has. Two shares that always have jobs waiting differ by no more than what their jobs
+at work take, be they teams or owners of one team.
 
 A share that has nothing queued or at work saves nothing: whoever comes takes what the least of
 those who are there has used, if it has used less, as in start-time fair queueing [2]_; and where
 nobody is, all begin anew. So nobody waits for what another saved up, nor for what was long ago. A
 job at work counts as soon as it is claimed (:data:`_AT_WORK_S`), so that children which become
-free together go to different shares. Of a job with a weight so many seconds count as one.
+free together go to different shares. Of a job with a weight so many seconds count as one, for its
+owner as for his team.
 
 References
 ----------
@@ -17,7 +20,8 @@ References
 .. [2] P. Goyal, H. Vin and H. Cheng, Start-time fair queueing, 1996.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from hashlib import blake2b
 from importlib import import_module
 from typing import Any, NamedTuple
 
@@ -54,6 +58,13 @@ SMALL_STOP_S = 3.0
 _LANES = (SMALL, *QUEUES)
 
 
+#: Stands between a team and its owner in a share; names are printable, so in none.
+_WITHIN = "\x1f"
+
+#: Shares that are deleted by one statement.
+_AT_ONCE = 500
+
+
 class Head(NamedTuple):
     """The oldest job of a share in a lane."""
 
@@ -63,22 +74,49 @@ class Head(NamedTuple):
 
 
 def share_of(caller: Caller | None) -> str:
-    """Return the share of a caller; what is made while keys are off has one, too."""
-    return "" if caller is None else caller.owner
+    """Return the share of a caller; what is made while keys are off has one, too.
+
+    Of a team's owner it is of digests, as both names are longer than its column.
+    """
+    if caller is None:
+        return ""
+    if caller.team is None:
+        return caller.owner
+    return _WITHIN.join(map(_digest, (caller.team, caller.owner)))
+
+
+def _digest(name: str) -> str:
+    return blake2b(name.encode(), digest_size=12).hexdigest()
+
+
+def team_of(share: str) -> str | None:
+    """Return the share of the team that a share is part of; None of a team and of a lone owner."""
+    team, within, owner = share.partition(_WITHIN)
+    return f"{team}{within}" if owner else None
 
 
 def in_order(
     heads: Iterable[Head], used_s: Mapping[str, float], at_work_s: Mapping[str, float]
 ) -> list[Head]:
-    """Return who is next, and after whom: the least used first, then the oldest.
+    """Return who is next, and after whom: by team, then by owner; the least used, then the oldest.
 
-    ``used_s`` and ``at_work_s`` are what the jobs of a share used, and those at work count [s].
+    ``used_s`` and ``at_work_s`` are what the jobs of a share used, and those at work count [s],
+    of teams as of owners.
     """
+    known = list(heads)
+    oldest: dict[str, int] = {}
+    for head in known:
+        whole = team_of(head.share) or head.share
+        oldest[whole] = min(head.number, oldest.get(whole, head.number))
 
-    def turn(head: Head) -> tuple[float, int]:
-        return used_s.get(head.share, 0.0) + at_work_s.get(head.share, 0.0), head.number
+    def due_s(share: str) -> float:
+        return used_s.get(share, 0.0) + at_work_s.get(share, 0.0)
 
-    return sorted(heads, key=turn)
+    def turn(head: Head) -> tuple[float, int, float, int]:
+        whole = team_of(head.share) or head.share
+        return due_s(whole), oldest[whole], due_s(head.share), head.number
+
+    return sorted(known, key=turn)
 
 
 def waiting(connection: Connection, lanes: Sequence[str]) -> list[Head]:
@@ -86,15 +124,25 @@ def waiting(connection: Connection, lanes: Sequence[str]) -> list[Head]:
     heads = [head for lane in lanes for head in _heads(connection, lane)]
     if len(heads) <= 1:
         return heads
-    shares = {head.share for head in heads}
+    shares = {name for head in heads for name in _both(head.share)}
     rows = select(ShareRow.share, ShareRow.used_s).where(ShareRow.share.in_(shares))
     used = {row[0]: row[1] for row in connection.execute(rows)}
     least: ColumnElement[float] = case(
         (JobRow.spent_s < _AT_WORK_S, _AT_WORK_S), else_=JobRow.spent_s
     )
     counted = select(_share(), func.sum(least / JobRow.weight)).where(JobRow.state == RUNNING)
-    at_work = {row[0]: row[1] for row in connection.execute(counted.group_by(_share()))}
+    at_work: dict[str, float] = {}
+    for share, seconds in connection.execute(counted.group_by(_share())):
+        for name in _both(share):
+            at_work[name] = at_work.get(name, 0.0) + seconds
     return in_order(heads, used, at_work)
+
+
+def _both(share: str) -> Iterator[str]:
+    """Yield the share of a team, if there is one, and that of an owner."""
+    if (team := team_of(share)) is not None:
+        yield team
+    yield share
 
 
 def queued(connection: Connection, kinds: Sequence[str]) -> dict[str, tuple[int, int]]:
@@ -147,14 +195,34 @@ def join(connection: Connection, share: str) -> None:
     """Let a share wait, before its job is added; in a transaction that writes alone."""
     if connection.scalar(_HERE, {"its_share": share}):
         return
-    least = connection.scalar(select(func.min(ShareRow.used_s)).where(_OTHERS))
-    if least is None:
-        connection.execute(delete(ShareRow))
-    else:
-        connection.execute(delete(ShareRow).where(ShareRow.used_s <= least, ~_OTHERS))
+    found = connection.execute(select(ShareRow.share, ShareRow.used_s, _OTHERS)).all()
+    there = {name for other, _, is_there in found if is_there for name in _both(other)}
+    before = {other: float(used_s) for other, used_s, _ in found}
+    after = dict(before)
+    for name in _both(share):
+        if name not in there:
+            after = _joined(after, name, there)
+    gone = sorted(before.keys() - after.keys())
+    for i in range(0, len(gone), _AT_ONCE):
+        connection.execute(delete(ShareRow).where(ShareRow.share.in_(gone[i : i + _AT_ONCE])))
     dialect = import_module(f"sqlalchemy.dialects.{connection.dialect.name}")  # that in use
-    new = dialect.insert(ShareRow).values(share=share, used_s=least or 0.0)
-    connection.execute(new.on_conflict_do_nothing())
+    for name in after.keys() - before.keys():
+        new = dialect.insert(ShareRow).values(share=name, used_s=after[name])
+        connection.execute(new.on_conflict_do_nothing())
+
+
+def _joined(used_s: dict[str, float], share: str, there: Collection[str]) -> dict[str, float]:
+    """Return what is used once a share has come, level with the least of its rivals there [s].
+
+    Its rivals are the owners of its team, or all teams and lone owners.
+    """
+    rivals = {each: s for each, s in used_s.items() if team_of(each) == team_of(share)}
+    least = min((s for each, s in rivals.items() if each in there), default=None)
+    gone = {
+        each for each, s in rivals.items() if each not in there and (least is None or s <= least)
+    }
+    kept = {each: s for each, s in used_s.items() if {each, team_of(each)}.isdisjoint(gone)}
+    return {share: least or 0.0} | kept
 
 
 def charge(connection: Connection, which: Sequence[ColumnElement[bool]]) -> None:
@@ -167,8 +235,8 @@ def charge(connection: Connection, which: Sequence[ColumnElement[bool]]) -> None
     )
     found = connection.execute(spent.order_by(_share())).all()
     for share, seconds in found:
-        more = ShareRow.used_s + seconds
-        connection.execute(update(ShareRow).where(ShareRow.share == share).values(used_s=more))
+        more, its = ShareRow.used_s + seconds, ShareRow.share.in_(_both(share))
+        connection.execute(update(ShareRow).where(its).values(used_s=more))
     if found:
         connection.execute(update(JobRow).where(*has_spent).values(spent_s=0.0))
 

@@ -275,9 +275,9 @@ class UsageRow(Base):
 
 
 class ShareRow(Base):
-    """The processor time that an owner is ahead of those who came first [s]: who has less is next.
+    """The processor time that a share is ahead of those who came first [s]: who has less is next.
 
-    ``share`` is the owner, empty of jobs without one.
+    ``share`` is a team, an owner of one, or an owner without one (:mod:`app.jobs.turns`).
     """
 
     __tablename__ = "shares"

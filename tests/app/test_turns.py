@@ -32,15 +32,24 @@ from tests.attacks.test_long_calls import SCALING, prediction, sent
 from tests.waiting import until
 
 LANES = [SMALL, SOLVES]
-OWNERS = [None, "a", "b", "heavy", "light"]
+#: Those before a stroke are owners of that team.
+OWNERS = [None, "a", "b", "heavy", "light", "team/a", "team/heavy", "other/a"]
 #: Of whose keys so many seconds count as one.
-WEIGHTS = {"heavy": 4.0, "light": 0.5}
+WEIGHTS = {"heavy": 4.0, "light": 0.5, "team/heavy": 4.0}
 
 
 @pytest.fixture
 def store(tmp_path: Path, database: Callable[[], str | None]) -> Iterator[Store]:
     with closing(Store(Settings(data_dir=tmp_path, database_url=database()))) as found:
         yield found
+
+
+def caller_of(owner: str | None) -> Caller | None:
+    if owner is None:
+        return None
+    *team, name = owner.split("/")
+    quotas = Quotas(weight=WEIGHTS.get(owner, 1))
+    return Caller(name, team[0] if team else None, frozenset(), quotas=quotas)
 
 
 def asked_of(
@@ -57,9 +66,7 @@ def asked_of(
                 "",
                 None,
                 "",
-                caller=None
-                if owner is None
-                else Caller(owner, None, frozenset(), quotas=Quotas(weight=WEIGHTS.get(owner, 1))),
+                caller=caller_of(owner),
                 is_small=is_small,
             ),
             fresh=True,
@@ -93,43 +100,65 @@ def used(store: Store) -> dict[str, float]:
 
 
 class Oracle:
-    """The same rule on plain lists: each owner a line, and what it has used in exact seconds."""
+    """The same rule on plain lists: each owner a line, and what it has used in exact seconds.
+
+    What is used is kept by path: that of a team, of its owners, and of who is in none.
+    """
 
     def __init__(self) -> None:
-        self.lines: dict[str | None, deque[str]] = {}
-        self.used: dict[str | None, Fraction] = {}
-        self.work: list[tuple[str | None, str]] = []
+        self.lines: dict[str, deque[str]] = {}
+        self.used: dict[tuple[str, ...], Fraction] = {}
+        self.work: list[tuple[str, str]] = []
 
-    def present(self) -> set[str | None]:
-        return {who for who, line in self.lines.items() if line} | {who for who, _ in self.work}
+    @staticmethod
+    def path(who: str) -> tuple[str, ...]:
+        return tuple(who.split("/")) if "/" in who else (f"lone {who}",)
+
+    def present(self) -> set[tuple[str, ...]]:
+        alive = [who for who, line in self.lines.items() if line] + [who for who, _ in self.work]
+        paths = [self.path(who) for who in alive]
+        return {path[:depth] for path in paths for depth in range(1, len(path) + 1)}
 
     def add(self, owner: str | None, job: str) -> None:
-        present = self.present()
-        if not present:
-            self.used.clear()
-        if owner not in present:
-            floor = min((self.used[who] for who in present), default=Fraction(0))
-            self.used[owner] = max(self.used.get(owner, floor), floor)
-        self.lines.setdefault(owner, deque()).append(job)
+        present, path = self.present(), self.path(owner or "")
+        for depth in range(1, len(path) + 1):
+            name = path[:depth]
+            if name in present:
+                continue
+            rivals = {each for each in self.used if each[:-1] == name[:-1] and len(each) == depth}
+            floor = min((self.used[each] for each in rivals & present), default=Fraction(0))
+            if not rivals & present:
+                for each in rivals:
+                    del self.used[each]
+            self.used[name] = max(self.used.get(name, floor), floor)
+        self.lines.setdefault(owner or "", deque()).append(job)
+
+    def due(self, path: tuple[str, ...]) -> Fraction:
+        """What it has used, all at work taking 1 s."""
+        working = [who for who, _ in self.work if self.path(who)[: len(path)] == path]
+        return self.used[path] + sum(1 / Fraction(WEIGHTS.get(who, 1)) for who in working)
 
     def claim(self) -> str | None:
-        """Give the front of the line of who would have used least, all at work taking 1 s."""
-        best = None
-        for who, line in self.lines.items():
-            if line:
-                at_work = sum(1 for other, _ in self.work if other == who)
-                due = self.used[who] + at_work / Fraction(WEIGHTS.get(who or "", 1))
-                if best is None or (due, int(line[0], 16)) < best[:2]:
-                    best = (due, int(line[0], 16), who)
-        if best is None:
+        """Give the front of the line of who would have used least in the team that has."""
+        waits = {self.path(who): line for who, line in self.lines.items() if line}
+        if not waits:
             return None
-        job = self.lines[best[2]].popleft()
-        self.work.append((best[2], job))
+        fronts: dict[tuple[str, ...], list[int]] = {}
+        for path, line in waits.items():
+            fronts.setdefault(path[:1], []).append(int(line[0], 16))
+        whole = min(fronts, key=lambda path: (self.due(path), min(fronts[path])))
+        its = [path for path in waits if path[:1] == whole]
+        best = min(its, key=lambda path: (self.due(path), int(waits[path][0], 16)))
+        job = waits[best].popleft()
+        who = next(each for each in self.lines if self.path(each) == best)
+        self.work.append((who, job))
         return job
 
     def end(self, place: int, spent: Fraction) -> str:
         owner, job = self.work.pop(place)
-        self.used[owner] += spent / Fraction(WEIGHTS.get(owner or "", 1))
+        path = self.path(owner)
+        for depth in range(1, len(path) + 1):
+            self.used[path[:depth]] += spent / Fraction(WEIGHTS.get(owner, 1))
         return job
 
 
@@ -199,6 +228,31 @@ def test_time_is_shared_by_weight(shared: Store) -> None:
             owners.append(job.owner)
             done(shared, job, 1.0)
         assert [owners.count(who) for who in ("heavy", "a", "light")] == [40, 10, 5]
+
+
+def test_time_is_shared_between_teams_then_between_their_owners(shared: Store) -> None:
+    """On paper: of 40 jobs of a second a lone owner has 20, each of a team's four 5."""
+    team = [f"team/{i}" for i in range(4)]
+    with emptied(shared):
+        add(shared, *[who for who in team for _ in range(20)], *["lone"] * 40)
+        owners = []
+        for _ in range(40):
+            job = claimed(shared)
+            owners.append(job.owner)
+            done(shared, job, 1.0)
+        assert [owners.count(who) for who in ("lone", *"0123")] == [20, 5, 5, 5, 5]
+        add(shared, "team/late")
+        late = turns.share_of(caller_of("team/late"))
+        assert used(shared)[late] == 5.0, "level with the least of his team"
+
+
+def test_no_team_fills_the_queue(store: Store) -> None:
+    """On paper, of room for 8: a team has half, and each of its owners one beyond."""
+    room = Room(8, 2**20)
+    assert accepted(store, room, *["t/a"] * 3, "t/b", "t/b", "t/c") == [True] * 4 + [False, True]
+    assert accepted(store, room, "t/a", "lone", "lone") == [False, True, True]
+    (much,) = asked_of(store, "t/b", is_small=False, kind="plan", room=room)
+    assert str(much).startswith("Of 7 jobs that wait 1 are yours, 5 your team's: ")
 
 
 def test_free_children_go_to_different_owners(store: Store) -> None:
