@@ -28,8 +28,8 @@ from solver.costs import Affine, Cost
 from solver.graph import Graph
 from solver.units import same, slack
 
-#: Most collectives, and how many beginnings are looked at.
-MAX_COLLECTIVES, _LOOKS = 20, 200_000
+#: How many beginnings are looked at.
+_LOOKS = 200_000
 #: How many are in all below the time to beat, a quarter of what is left at each time and no fewer
 #: than a few, until a time that is ruled out is this near to one that is not, relatively.
 _LOOKS_BELOW, _FEW, _GRAIN = 100_000, 4_000, 1e-4
@@ -48,8 +48,9 @@ def tried(
 ) -> LowerBound:
     """Raise a bound by all times [us] at which no beginning of launches comes to an end.
 
-    Up to that of a plan, where nothing shorter is left. Only of up to :data:`MAX_COLLECTIVES` and
-    at affine costs, and as far as there are not too many beginnings. :func:`tried_longer` goes on.
+    Up to that of a plan, where nothing shorter is left. Only of as many collectives as a mask
+    holds, at affine costs, and as far as there are not too many beginnings. :func:`tried_longer`
+    goes on.
 
     Parameters
     ----------
@@ -62,7 +63,7 @@ def tried(
     more_looks, is_over
         How many more beginnings are looked at, and whether to stop before.
     """
-    if why_not(chain, costs, MAX_COLLECTIVES) or same(best.value, to_beat):
+    if why_not(chain, costs) or same(best.value, to_beat):
         return best
     these = _collectives(chain, costs, graph)
     if not Beginnings(these, _below(to_beat), _LOOKS + more_looks, is_over).some_end():
@@ -80,7 +81,7 @@ def tried_longer(
     is_over: Callable[[], bool],
     raise_bound: Callable[[LowerBound], None],
 ) -> tuple[LowerBound, Launches, int]:
-    """Raise a bound as :func:`tried` does, by so many looks, of up to as many as a mask holds.
+    """Raise a bound as :func:`tried` does, by so many looks.
 
     First the plan's time by a few of the looks, then times below it, each of which raises the
     bound, then the plan's time by all the others.
@@ -122,11 +123,11 @@ def tried_longer(
     return best, (), 0
 
 
-def why_not(chain: Chain, costs: Sequence[Cost], most: int = MOST_COLLECTIVES) -> str | None:
+def why_not(chain: Chain, costs: Sequence[Cost]) -> str | None:
     """Say why beginnings of these collectives are not tried; None where they are."""
     if len(_lines(costs)) < len(costs):
         return "costs of launches are no straight line of their bytes"
-    if len(chain) > most:
+    if len(chain) > (most := MOST_COLLECTIVES):
         return f"there are {len(chain):,} collectives, and of {most} at most they are tried"
     return None
 

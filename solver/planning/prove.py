@@ -122,8 +122,8 @@ def proven_of_graph(
     """Raise the bound of a plan of any graph, and return the best launches that come of it.
 
     Times below the plan's are ruled out by windows and by beginnings of launches; where more is
-    asked for, by more of them and of more collectives. Launches that come to an end by the plan's
-    time are simulated, and are the plan where they take less.
+    asked for, by more of them. Launches that come to an end by the plan's time are simulated, and
+    are the plan where they take less.
 
     Parameters
     ----------

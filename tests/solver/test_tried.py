@@ -138,7 +138,7 @@ def test_only_a_few_tensors_at_an_affine_cost_are_tried(monkeypatch):
     assert tried(chain, [cost], known, 16.0) == LowerBound(16.0, TRIED, (0,))
     assert tried(chain, [MeasuredCost((1, 10), (2.0, 11.0), 0.001, 0.0)], known, 16.0) is known
     assert tried(chain, [cost], LowerBound(16.0, COMPUTE), 16.0).kind == COMPUTE
-    monkeypatch.setattr(module, "MAX_COLLECTIVES", 0)
+    monkeypatch.setattr(module, "MOST_COLLECTIVES", 0)
     assert tried(chain, [cost], known, 16.0) is known
 
 
