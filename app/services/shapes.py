@@ -332,16 +332,23 @@ def _notes(
 
 def _overlaps(ranking: ShapeRanking) -> Iterator[str]:
     """Say that shapes which overlap what they send stand before others which might."""
-    ranked = [each.shape for each in (*ranking.best, *ranking.front)]
-    others = (each for each in ranked if each.sharding != "parameters" and each.dp * each.cp > 1)
-    if ranked and ranked[0].sharding == "parameters" and ranked[0].overlapped_buckets == 1:
-        for shape in others:
-            yield (
-                "Sums of gradients are counted after the last pass, and sharded parameters beside "
-                f"passes: a program that overlaps both may run another shape faster, such as "
-                f"{shape}. Set `overlapped_buckets`, say to 8, to rank them so."
-            )
-            return
+    ranked = [*ranking.best, *ranking.front]
+    if not ranked or ranked[0].shape.overlapped_buckets > 1:
+        return
+    first = ranked[0]
+    might = {each.shape: each.step.time_us - _sums_us(each) for each in ranked if _sums_us(each)}
+    other = min(might, key=might.__getitem__, default=None)
+    if first.shape.sharding == "parameters" and other and might[other] < first.step.time_us:
+        yield (
+            "Sums of gradients are counted after the last pass, and sharded parameters beside "
+            f"passes: a program that overlaps both may run another shape faster, such as {other}. "
+            "Set `overlapped_buckets`, say to 8, to rank them so."
+        )
+
+
+def _sums_us(ranked: RankedShape) -> float:
+    """Return what of a step is sums of gradients after its last pass [us]."""
+    return dict(ranked.step.exposed)["data"]
 
 
 def _run_said(run: TableRun) -> str:
