@@ -358,7 +358,8 @@ def _run_said(run: TableRun) -> str:
         for name, value in (("sharding", run.sharding), ("recomputation", run.recomputation))
         if value != "none"
     ]
-    taken = f"where they do not say otherwise, all are taken to have {' and '.join(ways)}"
+    which = "all" if run.is_whole else "these"
+    taken = f"where they do not say otherwise, {which} are taken to have {' and '.join(ways)}"
     still = f"{run.left:,} do not fit even so"
     said = [*([taken] if ways else []), *([still] if run.left else [])]
     return (

@@ -231,18 +231,20 @@ def _run(shape: JobShape, stated: frozenset[str] = frozenset()) -> tuple[TableRu
 def test_rows_that_do_not_fit_otherwise_share_out_what_they_must() -> None:
     names = ("node", "network")
     whole = JobShape(dp=64, micro_batches=4)
-    assert _run(whole) == (TableRun(names, "optimizer", "none", 1, 1, 0),)
+    assert _run(whole) == (TableRun(names, "optimizer", "none", 1, 1, 0, True),)
     large = replace(whole, micro_batch=4, micro_batches=1)
-    assert _run(large) == (TableRun(names, "optimizer", "full", 1, 1, 0),)
+    assert _run(large) == (TableRun(names, "optimizer", "full", 1, 1, 0, True),)
     assert _run(whole, frozenset({"recomputation"}))[0].sharding == "optimizer"
-    assert _run(large, frozenset({"recomputation"})) == (TableRun(names, "none", "none", 1, 1, 1),)
-    assert _run(JobShape()) == (TableRun(names, "none", "none", 1, 1, 1),), "alone none helps"
+    assert _run(large, frozenset({"recomputation"})) == (
+        TableRun(names, "none", "none", 1, 1, 1, True),
+    )
+    assert _run(JobShape()) == (TableRun(names, "none", "none", 1, 1, 1, True),), "alone none helps"
     assert _run(replace(whole, sharding="parameters")) == ()
 
 
 def test_rows_are_run_as_their_table_but_for_what_they_state() -> None:
     cluster = TrainingCluster(ACCELERATORS["h100"], (NetworkLevel("node", 8, 3600.0),))
-    run = TableRun(("node",), "parameters", "full", 3, 1, 0)
+    run = TableRun(("node",), "parameters", "full", 3, 2, 0, is_whole=True)
     rows = [
         MeasuredShape(MODEL, cluster, JobShape(dp=8), 1.0),
         MeasuredShape(MODEL, cluster, JobShape(dp=8), 1.0, frozenset({"sharding"})),
@@ -251,6 +253,18 @@ def test_rows_are_run_as_their_table_but_for_what_they_state() -> None:
     found = [(row.shape.sharding, row.shape.recomputation) for row in as_run(rows, (run,))]
     assert found == [("parameters", "full"), ("none", "full"), ("none", "none")]
     assert as_run(rows, ()) == tuple(rows)
+    assert as_run(rows, [replace(run, is_whole=False)]) == tuple(rows), "they all fit"
+
+
+def test_one_row_of_many_that_does_not_fit_is_run_otherwise_alone() -> None:
+    cluster = TrainingCluster(ACCELERATORS["h100"], (NetworkLevel("node", 8, 3600.0),))
+    model = PUBLISHED["llama3-8b"]
+    fits, large = JobShape(tp=8), JobShape(tp=2, dp=4, micro_batch=4)
+    rows = [MeasuredShape(model, cluster, shape, 1.0) for shape in (*[fits] * 4, large)]
+    (run,) = runs_of(rows)
+    assert (run.rows, run.over, run.left, run.is_whole) == (5, 1, 0, False)
+    assert [row.shape == fits for row in as_run(rows, (run,))] == [True] * 4 + [False]
+    assert as_run(rows, (run,))[4].shape != large
 
 
 def test_a_step_that_is_far_slower_than_its_neighbours_is_not_learned_from() -> None:

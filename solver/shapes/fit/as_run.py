@@ -14,6 +14,9 @@ _CERTAIN: Final = 1.1
 
 _GIB: Final = 2**30
 
+#: Share of a table's rows that must have been run in some way for all of them to be taken so.
+_ALIKE: Final = 0.25
+
 #: Sharding and recomputation that a table may have left unsaid, the least change first.
 _WAYS: Final = (
     ("none", "full"),
@@ -39,6 +42,8 @@ class TableRun:
         What is put in the place of ``none`` that no row states.
     rows, over, left
         How many rows there are, do not fit in memory as stated, and do not fit even so.
+    is_whole
+        All rows are taken to be run so, as many of them must be; else those alone that do not fit.
     """
 
     networks: Networks
@@ -47,6 +52,7 @@ class TableRun:
     rows: int
     over: int
     left: int
+    is_whole: bool
 
 
 def networks_of(cluster: TrainingCluster) -> Networks:
@@ -58,29 +64,33 @@ def runs_of(rows: Iterable[MeasuredShape]) -> tuple[TableRun, ...]:
     """Return how tables were run of which some row does not fit in memory as it is stated.
 
     Tables seldom say whether layers were computed again, or what data parallelism shared out.
-    Where a row needs 1.1 times its GPU's memory or more, it was one of them; a table's rows are
-    taken to be run alike, in the first way of :data:`_WAYS` by which fewest do not fit. If none
-    helps, they are left as stated.
+    Where a row needs 1.1 times its GPU's memory or more, it was one of them: the first way of
+    :data:`_WAYS` by which fewest do not fit. If none helps, they are left as stated. Where a
+    quarter of a table or more must have been run so, all of it is taken to be.
     """
     tables: dict[Networks, list[MeasuredShape]] = defaultdict(list)
     for row in rows:
         tables[networks_of(row.cluster)].append(row)
     found = []
     for networks, table in sorted(tables.items()):
-        over = _count_over(table)
+        large = [row for row in table if _is_over(row)]
+        over = len(large)
         if over:
-            left = {way: _count_over(_by(row, *way) for row in table) for way in _WAYS}
+            left = {way: sum(_is_over(_by(row, *way)) for row in large) for way in _WAYS}
             way = min(left, key=left.__getitem__)
             taken, still = (way, left[way]) if left[way] < over else (("none", "none"), over)
-            found.append(TableRun(networks, *taken, len(table), over, still))
+            is_whole = over >= _ALIKE * len(table)
+            found.append(TableRun(networks, *taken, len(table), over, still, is_whole))
     return tuple(found)
 
 
 def as_run(rows: Sequence[MeasuredShape], runs: Iterable[TableRun]) -> tuple[MeasuredShape, ...]:
-    """Return rows as they were run: what none of them states is that of their table."""
+    """Return rows as they were run: what they do not state is that of their table."""
     by = {run.networks: run for run in runs}
     return tuple(
-        row if run is None else _by(row, run.sharding, run.recomputation)
+        _by(row, run.sharding, run.recomputation)
+        if run and (run.is_whole or _is_over(row))
+        else row
         for row in rows
         for run in [by.get(networks_of(row.cluster))]
     )
@@ -96,10 +106,7 @@ def _by(row: MeasuredShape, sharding: str, recomputation: str) -> MeasuredShape:
     return replace(row, shape=shape)
 
 
-def _count_over(rows: Iterable[MeasuredShape]) -> int:
-    """Return how many rows do not fit in memory."""
-    return sum(
-        peak_memory(row.model, row.shape).peak_bytes
-        > _CERTAIN * row.cluster.accelerator.memory_gib * _GIB
-        for row in rows
-    )
+def _is_over(row: MeasuredShape) -> bool:
+    """Return whether a row does not fit in memory."""
+    most = _CERTAIN * row.cluster.accelerator.memory_gib * _GIB
+    return peak_memory(row.model, row.shape).peak_bytes > most
