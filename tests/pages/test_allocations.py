@@ -21,6 +21,6 @@ def test_what_a_node_set_makes_of_the_job_that_runs(page: Page) -> None:
     page.locator("#ranked tbody tr").nth(1).focus()
     page.keyboard.press("Enter")
     expect(page.locator("#chosen h2")).to_have_text("Number 2: what it makes of each job")
-    expect(drawing).to_contain_text("leaf1, to spine: 32 % → 97 % of 400 Gbit/s")
+    expect(drawing).to_contain_text("leaf1, to spine: 32 % → 72 % of 400 Gbit/s")
     page.reload()
     expect(page.locator("#chosen h2")).to_have_text("Number 2: what it makes of each job")
