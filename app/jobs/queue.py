@@ -13,6 +13,7 @@ from app.jobs.kinds import KINDS, SMALL, queued_in
 from app.jobs.rows import FILE, QUEUED, REQUEST, SUCCEEDED, change, put, tag
 from app.limits import MAX_JOB_TAGS
 from app.operations.callers import Caller
+from app.operations.shares import team_of
 from app.storage import audit
 from app.storage.clock import Moment
 from app.storage.database import Store
@@ -162,7 +163,7 @@ class _Queues:
 
     def join(self, caller: Caller | None) -> str:
         """Let the share of a caller wait; return it."""
-        share = turns.share_of(caller)
+        share = turns.share_for(caller)
         if share not in self._shares:
             turns.join(self._connection, share)
             self._shares.add(share)
@@ -170,7 +171,7 @@ class _Queues:
 
     def take(self, new: NewJob) -> None:
         """Let one more wait; raise QueueFull, or RateLimited when its owner has its part."""
-        queue, share = KINDS[new.kind].queue, turns.share_of(new.caller)
+        queue, share = KINDS[new.kind].queue, turns.share_for(new.caller)
         if queue not in self._waiting:
             self._waiting[queue] = turns.queued(self._connection, queued_in(queue))
         waiting = self._waiting[queue]
@@ -183,8 +184,8 @@ class _Queues:
                 "(max_queued_bytes); try again later."
             )
         own, own_size = waiting.get(share, (0, 0))
-        team = turns.team_of(share) or share
-        mates = [each for name, each in waiting.items() if (turns.team_of(name) or name) == team]
+        team = team_of(share) or share
+        mates = [each for name, each in waiting.items() if (team_of(name) or name) == team]
         all_own, all_size = (sum(each[i] for each in mates) for i in range(2))
         is_much = (
             all_own >= self._room.jobs - count or all_size > self._room.bytes - size - new.size

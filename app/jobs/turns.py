@@ -20,10 +20,9 @@ References
 .. [2] P. Goyal, H. Vin and H. Cheng, Start-time fair queueing, 1996.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from hashlib import blake2b
+from collections.abc import Sequence
 from importlib import import_module
-from typing import Any, NamedTuple
+from typing import Any
 
 from sqlalchemy import (
     ColumnElement,
@@ -44,6 +43,7 @@ from sqlalchemy.orm import aliased
 from app.jobs.kinds import KINDS, QUEUES, SMALL
 from app.jobs.rows import QUEUED, RUNNING
 from app.operations.callers import Caller
+from app.operations.shares import Head, in_order, joined, levels_of, share_of
 from app.storage.database import Store
 from app.storage.tables import JobRow, ShareRow
 
@@ -58,65 +58,13 @@ SMALL_STOP_S = 3.0
 _LANES = (SMALL, *QUEUES)
 
 
-#: Stands between a team and its owner in a share; names are printable, so in none.
-_WITHIN = "\x1f"
-
 #: Shares that are deleted by one statement.
 _AT_ONCE = 500
 
 
-class Head(NamedTuple):
-    """The oldest job of a share in a lane."""
-
-    lane: str
-    share: str
-    number: int
-
-
-def share_of(caller: Caller | None) -> str:
-    """Return the share of a caller; what is made while keys are off has one, too.
-
-    Of a team's owner it is of digests, as both names are longer than its column.
-    """
-    if caller is None:
-        return ""
-    if caller.team is None:
-        return caller.owner
-    return _WITHIN.join(map(_digest, (caller.team, caller.owner)))
-
-
-def _digest(name: str) -> str:
-    return blake2b(name.encode(), digest_size=12).hexdigest()
-
-
-def team_of(share: str) -> str | None:
-    """Return the share of the team that a share is part of; None of a team and of a lone owner."""
-    team, within, owner = share.partition(_WITHIN)
-    return f"{team}{within}" if owner else None
-
-
-def in_order(
-    heads: Iterable[Head], used_s: Mapping[str, float], at_work_s: Mapping[str, float]
-) -> list[Head]:
-    """Return who is next, and after whom: by team, then by owner; the least used, then the oldest.
-
-    ``used_s`` and ``at_work_s`` are what the jobs of a share used, and those at work count [s],
-    of teams as of owners.
-    """
-    known = list(heads)
-    oldest: dict[str, int] = {}
-    for head in known:
-        whole = team_of(head.share) or head.share
-        oldest[whole] = min(head.number, oldest.get(whole, head.number))
-
-    def due_s(share: str) -> float:
-        return used_s.get(share, 0.0) + at_work_s.get(share, 0.0)
-
-    def turn(head: Head) -> tuple[float, int, float, int]:
-        whole = team_of(head.share) or head.share
-        return due_s(whole), oldest[whole], due_s(head.share), head.number
-
-    return sorted(known, key=turn)
+def share_for(caller: Caller | None) -> str:
+    """Return the share of a caller; what is made while keys are off has one, too."""
+    return "" if caller is None else share_of(caller.owner, caller.team)
 
 
 def waiting(connection: Connection, lanes: Sequence[str]) -> list[Head]:
@@ -124,7 +72,7 @@ def waiting(connection: Connection, lanes: Sequence[str]) -> list[Head]:
     heads = [head for lane in lanes for head in _heads(connection, lane)]
     if len(heads) <= 1:
         return heads
-    shares = {name for head in heads for name in _both(head.share)}
+    shares = {name for head in heads for name in levels_of(head.share)}
     rows = select(ShareRow.share, ShareRow.used_s).where(ShareRow.share.in_(shares))
     used = {row[0]: row[1] for row in connection.execute(rows)}
     least: ColumnElement[float] = case(
@@ -133,16 +81,9 @@ def waiting(connection: Connection, lanes: Sequence[str]) -> list[Head]:
     counted = select(_share(), func.sum(least / JobRow.weight)).where(JobRow.state == RUNNING)
     at_work: dict[str, float] = {}
     for share, seconds in connection.execute(counted.group_by(_share())):
-        for name in _both(share):
+        for name in levels_of(share):
             at_work[name] = at_work.get(name, 0.0) + seconds
     return in_order(heads, used, at_work)
-
-
-def _both(share: str) -> Iterator[str]:
-    """Yield the share of a team, if there is one, and that of an owner."""
-    if (team := team_of(share)) is not None:
-        yield team
-    yield share
 
 
 def queued(connection: Connection, kinds: Sequence[str]) -> dict[str, tuple[int, int]]:
@@ -196,12 +137,12 @@ def join(connection: Connection, share: str) -> None:
     if connection.scalar(_HERE, {"its_share": share}):
         return
     found = connection.execute(select(ShareRow.share, ShareRow.used_s, _OTHERS)).all()
-    there = {name for other, _, is_there in found if is_there for name in _both(other)}
+    there = {name for other, _, is_there in found if is_there for name in levels_of(other)}
     before = {other: float(used_s) for other, used_s, _ in found}
     after = dict(before)
-    for name in _both(share):
+    for name in levels_of(share):
         if name not in there:
-            after = _joined(after, name, there)
+            after = joined(after, name, there)
     gone = sorted(before.keys() - after.keys())
     for i in range(0, len(gone), _AT_ONCE):
         connection.execute(delete(ShareRow).where(ShareRow.share.in_(gone[i : i + _AT_ONCE])))
@@ -209,20 +150,6 @@ def join(connection: Connection, share: str) -> None:
     for name in after.keys() - before.keys():
         new = dialect.insert(ShareRow).values(share=name, used_s=after[name])
         connection.execute(new.on_conflict_do_nothing())
-
-
-def _joined(used_s: dict[str, float], share: str, there: Collection[str]) -> dict[str, float]:
-    """Return what is used once a share has come, level with the least of its rivals there [s].
-
-    Its rivals are the owners of its team, or all teams and lone owners.
-    """
-    rivals = {each: s for each, s in used_s.items() if team_of(each) == team_of(share)}
-    least = min((s for each, s in rivals.items() if each in there), default=None)
-    gone = {
-        each for each, s in rivals.items() if each not in there and (least is None or s <= least)
-    }
-    kept = {each: s for each, s in used_s.items() if {each, team_of(each)}.isdisjoint(gone)}
-    return {share: least or 0.0} | kept
 
 
 def charge(connection: Connection, which: Sequence[ColumnElement[bool]]) -> None:
@@ -235,7 +162,7 @@ def charge(connection: Connection, which: Sequence[ColumnElement[bool]]) -> None
     )
     found = connection.execute(spent.order_by(_share())).all()
     for share, seconds in found:
-        more, its = ShareRow.used_s + seconds, ShareRow.share.in_(_both(share))
+        more, its = ShareRow.used_s + seconds, ShareRow.share.in_(levels_of(share))
         connection.execute(update(ShareRow).where(its).values(used_s=more))
     if found:
         connection.execute(update(JobRow).where(*has_spent).values(spent_s=0.0))

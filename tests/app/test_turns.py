@@ -242,7 +242,7 @@ def test_time_is_shared_between_teams_then_between_their_owners(shared: Store) -
             done(shared, job, 1.0)
         assert [owners.count(who) for who in ("lone", *"0123")] == [20, 5, 5, 5, 5]
         add(shared, "team/late")
-        late = turns.share_of(caller_of("team/late"))
+        late = turns.share_for(caller_of("team/late"))
         assert used(shared)[late] == 5.0, "level with the least of his team"
 
 
