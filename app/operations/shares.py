@@ -13,7 +13,7 @@ _WITHIN = "\x1f"
 
 
 class Head(NamedTuple):
-    """The oldest job of a share in a lane."""
+    """The oldest job of a share in a lane, or the oldest of its calls, which have none."""
 
     lane: str
     share: str

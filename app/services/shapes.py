@@ -1,6 +1,6 @@
 """Shapes of a job: ranked, with what they rest on."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,15 +15,15 @@ from app.schemas.shapes import (
     ShapeTimelineRequest,
     TransformerBody,
 )
+from app.services.shape_notes import notes_of
 from app.services.shape_plans import plans_of
 from solver.codes import FaultCode
 from solver.errors import Fault, InterlaceError
 from solver.shapes.communication.shape_plan import ShapePlan
 from solver.shapes.efficiency import Efficiencies
-from solver.shapes.fit.as_run import TableRun
 from solver.shapes.fit.figures import assumed_figures
 from solver.shapes.fit.rows import MeasuredShape, faults_of_rows
-from solver.shapes.fit.shape_fit import FEW_ROWS, PredictedStep, ShapeFit, fit_steps
+from solver.shapes.fit.shape_fit import PredictedStep, ShapeFit, fit_steps
 from solver.shapes.hardware import (
     ACCELERATORS,
     Accelerator,
@@ -36,8 +36,8 @@ from solver.shapes.job_shape import JobShape, faults_of_shape
 from solver.shapes.launch import PROGRAMS
 from solver.shapes.published import PUBLISHED
 from solver.shapes.ranking.first_answers import RankingFollower
-from solver.shapes.ranking.rank import MEMORY_SHARE, RankedShape, ShapeRanking, rank_shapes
-from solver.shapes.ranking.space import RuledOut, ShapeSpace, faults_of_space, ruled_out
+from solver.shapes.ranking.rank import RankedShape, ShapeRanking, rank_shapes
+from solver.shapes.ranking.space import ShapeSpace, faults_of_space, ruled_out
 from solver.shapes.step_trace import step_trace
 from solver.shapes.transformer import Transformer, faults_of_transformer
 from solver.wording import must_be
@@ -111,7 +111,7 @@ def answer_of(request: ShapeRequest, told: RankingFollower | None = None) -> Sha
         figures=list(fit.figures if fit else assumed_figures(known, stated)),
         rows=len(checked.rows),
         rows_error=fit.error if fit else None,
-        notes=list(_notes(ranking, fit, stated, ruled_out(model, cluster, checked.space))),
+        notes=list(notes_of(ranking, fit, stated, ruled_out(model, cluster, checked.space))),
         version=VERSION,
     )
 
@@ -288,120 +288,3 @@ def _row(
         launch=None if program is None else PROGRAMS[program](model, ranked.shape),
         plan=plans.get(ranked.shape),
     )
-
-
-def _notes(
-    ranking: ShapeRanking,
-    fit: ShapeFit | None,
-    stated: frozenset[str],
-    out: Sequence[RuledOut],
-) -> Iterator[str]:
-    """Yield what was assumed, what the proof is of, and which choices no shape has."""
-    yield from _proof(ranking)
-    yield from _left_out(out)
-    yield from _overlaps(ranking)
-    if fit is None:
-        yield (
-            "No measured step was given: figures of the machine are stated or assumed, and times "
-            "may be far off. Ten rows are useful, a hundred good."
-        )
-    else:
-        open_figures = [figure.name for figure in fit.figures if not figure.is_determined]
-        if open_figures:
-            yield f"Not determined by the rows: {', '.join(open_figures)}."
-        yield from map(_run_said, fit.runs)
-        if stated:
-            yield f"Stated figures give way to the rows: {', '.join(sorted(stated))}."
-        if fit.rows < FEW_ROWS:
-            yield (
-                "Intervals from so few rows are rough, though widened by errors of rows left out."
-            )
-        yield (
-            "The proof is of the simulated time: what the rows add to it has no bound, so that the "
-            "best prediction may be another shape's, and nothing is proven of it."
-        )
-    yield (
-        "Left out, so that times flatter: congestion between groups, slow ranks, and what flash "
-        "attention computes anew. Collectives within a layer count as if nothing overlapped them."
-    )
-    yield (
-        f"Shapes may use {MEMORY_SHARE:.0%} of the memory; the allocator's fragments are not "
-        "counted."
-    )
-
-
-def _overlaps(ranking: ShapeRanking) -> Iterator[str]:
-    """Say that shapes which overlap what they send stand before others which might."""
-    ranked = [*ranking.best, *ranking.front]
-    if not ranked or ranked[0].shape.overlapped_buckets > 1:
-        return
-    first = ranked[0]
-    might = {each.shape: each.step.time_us - _sums_us(each) for each in ranked if _sums_us(each)}
-    other = min(might, key=might.__getitem__, default=None)
-    if first.shape.sharding == "parameters" and other and might[other] < first.step.time_us:
-        yield (
-            "Sums of gradients are counted after the last pass, and sharded parameters beside "
-            f"passes: a program that overlaps both may run another shape faster, such as {other}. "
-            "Set `overlapped_buckets`, say to 8, to rank them so."
-        )
-
-
-def _sums_us(ranked: RankedShape) -> float:
-    """Return what of a step is sums of gradients after its last pass [us]."""
-    return dict(ranked.step.exposed)["data"]
-
-
-def _run_said(run: TableRun) -> str:
-    """Say how measured steps that do not fit in memory are taken to have been run."""
-    ways = [
-        f"{name} {value}"
-        for name, value in (("sharding", run.sharding), ("recomputation", run.recomputation))
-        if value != "none"
-    ]
-    which = "all" if run.is_whole else "these"
-    taken = f"where they do not say otherwise, {which} are taken to have {' and '.join(ways)}"
-    still = f"{run.left:,} do not fit even so"
-    said = [*([taken] if ways else []), *([still] if run.left else [])]
-    return (
-        f"{run.over:,} of {run.rows:,} measured steps on {' and '.join(run.networks)} do not fit "
-        f"in memory as they are given: {'; '.join(said)}. Give each row its `sharding` and "
-        "`recomputation`."
-    )
-
-
-def _left_out(parts: Sequence[RuledOut]) -> Iterator[str]:
-    """Yield which choices no shape has, and why."""
-    if parts:
-        said = (
-            f"{each.part} {', '.join(map(str, each.choices))} (must {each.rule})" for each in parts
-        )
-        yield f"Ruled out: {'; '.join(said)}."
-
-
-def _proof(ranking: ShapeRanking) -> Iterator[str]:
-    """Yield what is proven of the shapes, and which are not known."""
-    if ranking.least_memory_bytes is None:
-        yield (
-            "No combination of the choices divides the model, uses all GPUs and keeps the batch."
-        )
-    elif ranking.too_large == ranking.shapes:
-        least = ranking.least_memory_bytes / 2**30
-        yield f"No shape of the space fits in memory: the least needs {least:,.1f} GiB."
-    elif not ranking.best:
-        yield (
-            "No shape was simulated: all have too many passes. Larger micro-batches or a smaller "
-            "global batch have fewer."
-        )
-    elif ranking.is_proven:
-        yield (
-            "Proven: no shape of this space has a shorter simulated step, under the figures taken "
-            "of the machine."
-        )
-    elif ranking.lower_bound_us is not None:
-        gap = ranking.best[0].step.time_us / ranking.lower_bound_us - 1
-        yield f"Not proven: a shape that was not simulated may be {gap:.1%} faster, not more."
-    if ranking.best and ranking.cut:
-        yield (
-            f"{ranking.cut:,} shapes were not simulated, as too much work: they may belong among "
-            "the others given."
-        )
