@@ -928,6 +928,9 @@ FIELDS: dict[str, RequestField] = {
         most=4,
         default="4",
     ),
+    "ShapeRequest.kernels": RequestField(
+        "What sizes of multiplications reach",
+    ),
     "ShapeRequest.launch": RequestField(
         "A program whose arguments the shapes are to have",
         choices=(

@@ -1,6 +1,7 @@
 """Parts of a request for shapes from what the command is given."""
 
 import csv
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,9 @@ from app.cli.assignments import value_of
 
 #: GPUs of all levels beyond the node: more than any job has, as the request cuts it to its own.
 _ALL = 1_048_576
+
+#: How many faults of a file are printed.
+_LINES = 10
 
 
 def levels_of(
@@ -40,3 +44,29 @@ def rows_of(path: Path | None) -> list[dict[str, Any]] | None:
     if not rows:
         raise typer.BadParameter(f"{path}: no rows", param_hint="--rows")
     return rows
+
+
+def kernels_of(path: Path | None) -> Any:
+    """Read a JSON file of measured kernels: a request's ``kernels``, or a SimuMax system file."""
+    from app.errors import Refusal
+    from app.reading.parsing import read_json
+    from solver.errors import InvalidMeasurements
+    from solver.shapes import simumax
+
+    if path is None:
+        return None
+    try:
+        found = read_json(path.read_bytes())
+        if not simumax.is_system(found):
+            return found
+        kernels = simumax.kernels_of(found)
+    except Refusal as error:
+        raise typer.BadParameter(f"{path}: {error}", param_hint="--kernels") from None
+    except InvalidMeasurements as error:
+        lines = "\n".join(f"{path}: {fault.detail}" for fault in error.faults[:_LINES])
+        raise typer.BadParameter(lines, param_hint="--kernels") from None
+    return {
+        "matmuls": [asdict(each) for each in kernels.matmuls],
+        "attention": [asdict(each) for each in kernels.attention],
+        "precision": kernels.precision,
+    }

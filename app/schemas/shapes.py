@@ -10,6 +10,14 @@ from solver.shapes.efficiency import ASSUMED, FIGURES, Efficiencies
 from solver.shapes.fit.figures import FittedFigure
 from solver.shapes.hardware import ACCELERATORS, Accelerator, NetworkLevel
 from solver.shapes.job_shape import CONTEXTS, RECOMPUTATIONS, SHARDINGS, JobShape
+from solver.shapes.kernels import (
+    ATTENTIONS,
+    MATMULS,
+    MOST_SHARE,
+    MeasuredAttention,
+    MeasuredKernels,
+    MeasuredMatmul,
+)
 from solver.shapes.launch import PROGRAMS, LaunchArguments
 from solver.shapes.pipeline.orders import INTERLEAVED, ONE_F_ONE_B, ORDERS
 from solver.shapes.published import PUBLISHED
@@ -36,6 +44,9 @@ _AGAIN = list(RECOMPUTATIONS)
 _NONE: list[Any] = []
 _NOTHING: dict[str, Any] = {}
 
+KernelShare = Annotated[
+    float, Field(gt=0, le=MOST_SHARE, description="Operations per second over the GPU's rate.")
+]
 Pieces = Annotated[
     int, Field(ge=1, le=256, description="Pieces in which a stage's gradients overlap; 1: none.")
 ]
@@ -88,6 +99,43 @@ class AcceleratorBody(RequestModel):
         """Return the GPU as the solver knows it."""
         rates = tuple(sorted(self.tflops.items()))
         return Accelerator(self.name, rates, self.memory_gib, self.memory_gbps)
+
+
+class MatmulBody(RequestModel):
+    """A multiplication of activations with weights that was measured."""
+
+    computes: Annotated[str, OneOf(MATMULS)]
+    tokens: Annotated[Some, Field(description="Rows of the activations.")]
+    inputs: Annotated[Some, Field(description="Rows of the weights, as in the forward pass.")]
+    outputs: Annotated[Some, Field(description="Their columns.")]
+    groups: Annotated[Ways, Field(description="At once, each by its own weights: experts.")] = 1
+    share: KernelShare
+
+
+class AttentionBody(RequestModel):
+    """Attention of a layer that was measured."""
+
+    computes: Annotated[str, OneOf(ATTENTIONS)]
+    sequence: Annotated[Some, Field(description="Tokens of a sequence.")]
+    heads: Annotated[Some, Field(description="Of all sequences of a micro-batch.")]
+    kv_heads: Annotated[Some, Field(description="Heads of keys and values of these.")]
+    share: KernelShare
+
+
+class KernelsBody(RequestModel):
+    """What sizes of multiplications were measured to reach on the GPU."""
+
+    matmuls: Annotated[list[MatmulBody], Field(min_length=1, max_length=10_000)]
+    attention: Annotated[list[AttentionBody], Field(max_length=10_000)] = _NONE
+    precision: Annotated[Name, Field(description="That they were measured at.")] = "bf16"
+
+    def to_kernels(self) -> MeasuredKernels:
+        """Return the kernels as the solver knows them."""
+        return MeasuredKernels(
+            tuple(MeasuredMatmul(**each.model_dump()) for each in self.matmuls),
+            tuple(MeasuredAttention(**each.model_dump()) for each in self.attention),
+            self.precision,
+        )
 
 
 class LevelBody(RequestModel):
@@ -168,6 +216,10 @@ class ShapeRequest(RequestModel):
         Name | AcceleratorBody,
         Field(description=f"Its figures, or one of {', '.join(ACCELERATORS)}."),
     ]
+    kernels: Annotated[
+        KernelsBody | None,
+        Field(description="What sizes of multiplications reach; null for one share of all."),
+    ] = None
     gpus: Annotated[Ways, Field(description="GPUs of the job.")]
     levels: Annotated[
         list[LevelBody],

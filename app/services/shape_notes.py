@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from solver.shapes.fit.as_run import TableRun
 from solver.shapes.fit.shape_fit import FEW_ROWS, ShapeFit
+from solver.shapes.kernels import MeasuredKernels
 from solver.shapes.ranking.rank import MEMORY_SHARE, RankedShape, ShapeRanking
 from solver.shapes.ranking.space import RuledOut
 
@@ -13,6 +14,7 @@ def notes_of(
     fit: ShapeFit | None,
     stated: frozenset[str],
     out: Sequence[RuledOut],
+    kernels: MeasuredKernels | None,
 ) -> Iterator[str]:
     """Yield what was assumed, what the proof is of, and which choices no shape has."""
     yield from _proof(ranking)
@@ -38,9 +40,18 @@ def notes_of(
             "The proof is of the simulated time: what the rows add to it has no bound, so that the "
             "best prediction may be another shape's, and nothing is proven of it."
         )
+    if kernels is not None:
+        yield (
+            f"Multiplications reach what {len(kernels.matmuls):,} measured ones of "
+            f"{kernels.precision} do, attention what {len(kernels.attention):,} do; other sizes "
+            "what the four nearest do."
+        )
+    anew = (
+        "" if kernels is not None and kernels.attention else ", what flash attention computes anew"
+    )
     yield (
-        "Left out, so that times flatter: congestion between groups, slow ranks, and what flash "
-        "attention computes anew. Collectives within a layer count as if nothing overlapped them."
+        f"Left out, so that times flatter: congestion between groups, slow ranks{anew}. "
+        "Collectives within a layer count as if nothing overlapped them."
     )
     yield (
         f"Shapes may use {MEMORY_SHARE:.0%} of the memory; the allocator's fragments are not "

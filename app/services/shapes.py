@@ -65,6 +65,11 @@ def _checked(request: ShapeRequest) -> _CheckedSpace:
     if model is not None and request.sequence is not None:
         model = replace(model, sequence=request.sequence)
     gpu = gpu_of(request.gpu, faults)
+    if gpu is not None and request.kernels is not None:
+        gpu = replace(gpu, kernels=request.kernels.to_kernels())
+    if request.kernels is not None and "matmul" in request.efficiencies:
+        detail = "Efficiencies: matmul is not taken beside kernels, which tell it by size."
+        faults.append(Fault("/efficiencies/matmul", FaultCode.OUT_OF_RANGE, detail))
     levels = tuple(level.to_level() for level in request.levels)
     space = request.to_space()
     rows: list[MeasuredShape] = []
@@ -111,7 +116,15 @@ def answer_of(request: ShapeRequest, told: RankingFollower | None = None) -> Sha
         figures=list(fit.figures if fit else assumed_figures(known, stated)),
         rows=len(checked.rows),
         rows_error=fit.error if fit else None,
-        notes=list(notes_of(ranking, fit, stated, ruled_out(model, cluster, checked.space))),
+        notes=list(
+            notes_of(
+                ranking,
+                fit,
+                stated,
+                ruled_out(model, cluster, checked.space),
+                checked.gpu.kernels,
+            )
+        ),
         version=VERSION,
     )
 
@@ -208,7 +221,10 @@ def gpu_of(given: str | AcceleratorBody, faults: list[Fault]) -> Accelerator | N
 
 def _at_gpu(fault: Fault) -> Fault:
     """Put a fault of the GPU where the request has it."""
-    return replace(fault, pointer=fault.pointer.replace("/accelerator", "/gpu", 1))
+    for place, given in (("/accelerator/kernels", "/kernels"), ("/accelerator", "/gpu")):
+        if fault.pointer.startswith(place):
+            return replace(fault, pointer=fault.pointer.replace(place, given, 1))
+    return fault
 
 
 def _rows(

@@ -15,7 +15,8 @@ class Efficiencies:
     Attributes
     ----------
     matmul
-        Share of the GPU's operations that large matrix multiplications reach.
+        Share of the GPU's operations that large matrix multiplications reach; over the assumed one
+        it is a factor of the shares of kernels that were measured.
     memory
         Share of the memory's bandwidth that element-wise kernels reach.
     kernels_us

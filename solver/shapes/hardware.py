@@ -10,6 +10,7 @@ from typing import Final
 from solver.codes import FaultCode
 from solver.costs import RING, Cluster, Cost, cost_of
 from solver.errors import Fault
+from solver.shapes.kernels import MeasuredKernels, faults_of_kernels
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +29,8 @@ class Accelerator:
         Bandwidth of the memory [GB/s, 10^9 bytes].
     source
         Where the figures are from; None for figures of one's own.
+    kernels
+        What sizes of multiplications were measured to reach; None where none were.
     """
 
     name: str
@@ -35,6 +38,7 @@ class Accelerator:
     memory_gib: float
     memory_gbps: float
     source: str | None = None
+    kernels: MeasuredKernels | None = None
 
     def flops_per_us(self, precision: str) -> float:
         """Operations per microsecond at a precision; as many as ``bf16`` where it is not told."""
@@ -186,6 +190,9 @@ def faults_of_cluster(cluster: TrainingCluster) -> Iterator[Fault]:
         if not 0 < figure < inf:
             detail = f"GPU {gpu.name!r}: {name} must be positive, got {figure:g}."
             yield Fault(f"/accelerator/{name}", FaultCode.OUT_OF_RANGE, detail)
+    if gpu.kernels is not None:
+        for fault in faults_of_kernels(gpu.kernels, dict(gpu.tflops)):
+            yield replace(fault, pointer=f"/accelerator/kernels{fault.pointer}")
     if not cluster.levels:
         yield Fault("/levels", FaultCode.MISSING_FIELD, "A cluster has at least one level.")
     inner = 0

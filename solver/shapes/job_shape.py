@@ -27,8 +27,10 @@ RECOMPUTATIONS: Final = ("none", "selective", "full")
 #: (ZeRO-2), or parameters as well (FSDP, ZeRO-3).
 SHARDINGS: Final = ("none", "optimizer", "gradients", "parameters")
 
-#: How keys and values go round in context parallelism: beside attention, or before it.
-CONTEXTS: Final = ("ring", "all_gather")
+#: How context parallelism attends: keys and values go round beside attention, or are gathered
+#: before it; or each rank has some heads of the whole sequence, which all-to-alls exchange.
+BY_HEADS: Final = "all_to_all"
+CONTEXTS: Final = ("ring", "all_gather", BY_HEADS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,6 +243,12 @@ def _divisors(shape: JobShape, model: Transformer) -> Iterator[Fault]:
         if whole % value:
             detail = f"Shape: {field} must divide {named}, {whole}; got {value}."
             yield Fault(f"/{field}", FaultCode.OUT_OF_RANGE, detail)
+    if shape.context == BY_HEADS and kv_heads % (shape.tp * shape.cp):
+        detail = (
+            f"Shape: context {BY_HEADS} needs tp * cp to divide kv_heads, {kv_heads}; got "
+            f"{shape.tp * shape.cp}."
+        )
+        yield Fault("/cp", FaultCode.OUT_OF_RANGE, detail)
     if shape.tp > kv_heads and shape.tp % kv_heads:
         detail = f"Shape: tp must divide kv_heads, {kv_heads}, or be a multiple; got {shape.tp}."
         yield Fault("/tp", FaultCode.OUT_OF_RANGE, detail)

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
-from solver.shapes.job_shape import SHARDINGS, JobShape
+from solver.shapes.job_shape import BY_HEADS, SHARDINGS, JobShape
 from solver.shapes.pipeline.orders import GPIPE, INTERLEAVED, ONE_F_ONE_B, ZB_V
 from solver.shapes.transformer import Transformer
 
@@ -83,8 +83,8 @@ def _of_shape(model: Transformer, shape: JobShape) -> Iterator[str]:
         yield f"--num-layers-per-virtual-pipeline-stage {model.layers // (shape.pp * shape.vpp)}"
     if shape.cp > 1:
         yield f"--context-parallel-size {shape.cp}"
-        if shape.context == "ring":
-            yield "--cp-comm-type p2p"
+        if shape.context in _MEGATRON_CONTEXTS:
+            yield f"--cp-comm-type {_MEGATRON_CONTEXTS[shape.context]}"
     if shape.ep > 1:
         yield f"--expert-model-parallel-size {shape.ep}"
     yield f"--micro-batch-size {shape.micro_batch}"
@@ -123,7 +123,7 @@ def _unsaid(model: Transformer, shape: JobShape) -> Iterator[str]:
         yield f"schedule {shape.schedule}: Megatron-LM runs {ONE_F_ONE_B} and {INTERLEAVED}"
     if model.layers % (shape.pp * shape.vpp) or shape.layers_of_stages is not None:
         yield "layers of each stage, which are uneven"
-    if shape.cp > 1 and shape.context != "ring":
+    if shape.cp > 1 and shape.context not in _MEGATRON_CONTEXTS:
         yield "that keys and values are gathered before attention"
     if model.dense_layers:
         yield f"that the first {model.dense_layers} layers have no experts: --moe-layer-freq"
@@ -144,6 +144,10 @@ def _unsaid_of_sharding(model: Transformer, shape: JobShape) -> Iterator[str]:
     if shape.shard is not None:
         yield f"sharding over {shape.shard} ranks rather than all"
 
+
+#: How Megatron-LM calls :data:`~solver.shapes.job_shape.CONTEXTS`; the name of the gather differs
+#: between its help and the library that takes it.
+_MEGATRON_CONTEXTS: Final = {"ring": "p2p", BY_HEADS: "a2a"}
 
 #: Models that torchtitan has, by their names here: its name and flavor.
 _TITAN_MODELS: Final = {
@@ -197,7 +201,7 @@ def _titan(model: Transformer, shape: JobShape) -> Iterator[str]:
         yield f"--parallelism.fsdp_reshard_after_forward {kept}"
     yield f"--parallelism.tensor_parallel_degree {shape.tp}"
     yield f"--parallelism.context_parallel_degree {shape.cp}"
-    if shape.cp > 1:
+    if shape.cp > 1 and shape.context != BY_HEADS:
         rotated = "alltoall" if shape.context == "ring" else "allgather"
         yield f"--parallelism.context_parallel_rotate_method {rotated}"
     yield f"--parallelism.expert_parallel_degree {shape.ep}"
@@ -216,6 +220,8 @@ def _titan_shards(shape: JobShape) -> int:
 
 
 def _titan_unsaid(model: Transformer, shape: JobShape) -> Iterator[str]:
+    if shape.cp > 1 and shape.context == BY_HEADS:
+        yield f"context parallelism by heads over {shape.cp} ranks: torchtitan has no such"
     if model.name not in _TITAN_MODELS:
         yield f"the size of {model.name}: torchtitan takes it from a flavor in its code"
     if shape.sharding in ("optimizer", "gradients"):
@@ -275,7 +281,9 @@ def _deepspeed_unsaid(model: Transformer, shape: JobShape) -> Iterator[str]:
         yield "tensor parallelism with sharded parameters: DeepSpeed takes ZeRO up to 2 with it"
     if shape.sequence_parallel:
         yield "sequence parallelism beside tensor parallelism: DeepSpeed splits weights alone"
-    if shape.cp > 1:
+    if shape.cp > 1 and shape.context == BY_HEADS:
+        yield f"attention by heads over {shape.cp} ranks: your code calls DistributedAttention"
+    elif shape.cp > 1:
         yield f"context parallelism over {shape.cp} ranks: DeepSpeed has another kind, by heads"
     if shape.ep > 1:
         yield f"{shape.ep} expert ranks: they are in your code, MoE(ep_size={shape.ep})"

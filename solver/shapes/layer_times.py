@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from solver.graph import ALL_GATHER, ALL_REDUCE, ALL_TO_ALL, REDUCE_SCATTER
 from solver.shapes.efficiency import Efficiencies
 from solver.shapes.hardware import TrainingCluster, collective_us
-from solver.shapes.job_shape import JobShape
+from solver.shapes.job_shape import BY_HEADS, JobShape
+from solver.shapes.multiplications import MultiplicationTimes, multiplication_times
 from solver.shapes.transformer import Transformer
 
 #: Bytes of an activation or weight in the passes.
@@ -53,38 +54,38 @@ def layer_times(
 ) -> LayerPasses:
     """Return the times of a layer's passes.
 
-    A pass takes what its matrix multiplications take at ``matmul`` of the GPU's rate, its
-    activations and weights at ``memory`` of the bandwidth, its kernels' latencies and its exposed
-    collectives; or what the host takes to launch it, if that is longer. The backward pass has
-    twice the multiplications, of which half are the gradients of weights.
+    A pass takes what its matrix multiplications take
+    (:func:`solver.shapes.multiplications.multiplication_times`), its activations and weights at
+    ``memory`` of the bandwidth, its kernels' latencies and its exposed collectives; or what the
+    host takes to launch it, if that is longer. The backward pass has twice the multiplications, of
+    which half are the gradients of weights.
     """
     model = model.split(shape.tp)
     tokens = shape.micro_batch * model.sequence / shape.cp
-    rate = cluster.accelerator.flops_per_us(shape.precision) * known.matmul
+    times = multiplication_times(model, cluster.accelerator, shape, known, tokens)
     per_us = cluster.accelerator.memory_gbps * 1e3 * known.memory
-    dense, attention = _multiplications(model, shape, tokens)
     moved, scores = _traffic(model, shape, tokens)
     weights = _weight_bytes(model, shape)
-    multiply_us, attend_us = dense / rate, attention / rate
     move_us = (known.activations * moved + weights) / per_us
     scores_us = known.scores * scores / per_us
-    device = multiply_us + attend_us + move_us + scores_us + known.kernels_us
+    device = times.outputs_us + times.attend_us + move_us + scores_us + known.kernels_us
     again = {
         "none": 0.0,
-        "selective": attend_us + scores_us,
+        "selective": times.attend_us + scores_us,
         "full": device,
     }[shape.recomputation]
-    back = 2 * (multiply_us + attend_us + known.kernels_us) + 1.5 * (move_us + scores_us)
+    back = times.inputs_us + times.weights_us + times.attend_back_us + 2 * known.kernels_us
+    back += 1.5 * (move_us + scores_us)
     tensor = _tensor_us(model, cluster, shape, known, tokens)
     expert = _expert_us(model, cluster, shape, known, tokens)
-    context_in, context_out = _context_us(model, cluster, shape, known, tokens, attend_us)
+    context_in, context_out = _context_us(model, cluster, shape, known, tokens, times)
     host = known.host_us
     if shape.tp > 1:
         host += known.host_group_us + known.host_rank_us * (shape.tp - 1)
     if not has_fused_softmax(model, shape):
         host += known.host_unfused_us
     twice = 2 if shape.recomputation == "full" else 1  # of what communicates in a forward pass
-    gather = _second_gather_us(model, cluster, shape, known, tokens, multiply_us)
+    gather = _second_gather_us(model, cluster, shape, known, tokens, times.inputs_us)
     on_forward = tensor + expert + context_in
     on_backward = twice * (tensor + expert) + gather + context_out + (twice - 1) * context_in
     forward = _longer(device + on_forward, host)
@@ -92,7 +93,7 @@ def layer_times(
     return LayerPasses(
         forward,
         backward,
-        min(multiply_us, backward / 2),
+        min(times.weights_us, backward / 2),
         (1 + twice) * tensor + gather,
         context_out + twice * context_in,
         (1 + twice) * expert,
@@ -119,14 +120,6 @@ def has_fused_softmax(model: Transformer, shape: JobShape) -> bool:
 def _longer(device: float, host: float) -> float:
     most, least = max(device, host), min(device, host)
     return most * (1 + (least / most) ** _SHARPNESS) ** (1 / _SHARPNESS) if most else 0.0
-
-
-def _multiplications(model: Transformer, shape: JobShape, tokens: float) -> tuple[float, float]:
-    """Operations of a forward pass on one rank: of weights, and of attention."""
-    routed = model.active_weights - model.dense_weights
-    dense = 2 * tokens * (model.dense_weights + routed * shape.expert_imbalance) / shape.tp
-    causal = 2 if shape.flash_attention else 1
-    return dense, 4 * tokens * model.sequence * model.query_width / shape.tp / causal
 
 
 def _traffic(model: Transformer, shape: JobShape, tokens: float) -> tuple[float, float]:
@@ -229,20 +222,33 @@ def _context_us(
     shape: JobShape,
     known: Efficiencies,
     tokens: float,
-    attend_us: float,
+    times: MultiplicationTimes,
 ) -> tuple[float, float]:
-    """Exposed time of keys and values between context-parallel ranks [us], forward and backward.
+    """Exposed time of exchanges between context-parallel ranks [us], forward and backward.
 
-    On a ring each exchange runs beside attention over what has come; backward, gradients go round
-    as well.
+    On a ring each exchange of keys and values runs beside attention over what has come; backward,
+    gradients go round as well. By heads, queries, keys and values are exchanged before attention
+    and its outputs after it; backward, their gradients.
+
+    References
+    ----------
+    .. [1] S. Jacobs et al., DeepSpeed Ulysses, 2023 (by heads).
     """
     if shape.cp == 1:
         return 0.0, 0.0
+    if shape.context == BY_HEADS:
+        into = round(ELEMENT * tokens * (model.query_width + 2 * model.key_width) / shape.tp)
+        out = round(ELEMENT * tokens * model.query_width / shape.tp)
+        exchange = sum(
+            group_us(cluster, shape.cp, shape.tp, ALL_TO_ALL, size, known, known.launch_us)
+            for size in (into, out)
+        )
+        return exchange, exchange
     size = round(ELEMENT * 2 * model.key_width / shape.tp * tokens * shape.cp)
     gather = group_us(cluster, shape.cp, shape.tp, ALL_GATHER, size, known, known.launch_us)
     if shape.context == "all_gather":
         return gather, 2 * gather
-    hidden = attend_us * (shape.cp - 1) / shape.cp
+    hidden = times.attend_us * (shape.cp - 1) / shape.cp
     return max(0.0, gather - hidden), max(0.0, 2 * gather - 2 * hidden)
 
 

@@ -8,6 +8,7 @@ from solver.shapes.efficiency import Efficiencies
 from solver.shapes.hardware import TrainingCluster
 from solver.shapes.job_shape import JobShape
 from solver.shapes.layer_times import ELEMENT, LayerPasses, group_us, layer_times
+from solver.shapes.multiplications import head_times
 from solver.shapes.pipeline.orders import WEIGHTS_APART
 from solver.shapes.step_ends import step_ends
 from solver.shapes.transformer import Transformer
@@ -223,14 +224,17 @@ def end_passes(
     """
     tokens = shape.micro_batch * model.sequence / shape.cp
     per_us = cluster.accelerator.memory_gbps * 1e3 * known.memory
-    rate = cluster.accelerator.flops_per_us("bf16") * known.matmul
+    multiplied = head_times(model, cluster.accelerator, shape, known, tokens)
     enter = 6 * ELEMENT * tokens * model.hidden / per_us
     logits = tokens * model.vocabulary / shape.tp
-    head = 2 * logits * model.hidden / rate + 6 * ELEMENT * logits / per_us
+    moved = 6 * ELEMENT * logits / per_us
     host = 0.4 * known.batch_us
     return (
         (enter + 0.1 * known.batch_us, enter),
-        (known.head * head + host, 2 * known.head * head + host),
+        (
+            known.head * (multiplied[0] + moved) + host,
+            known.head * (multiplied[1] + 2 * moved) + host,
+        ),
     )
 
 

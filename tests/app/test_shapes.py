@@ -36,6 +36,14 @@ JOB: dict[str, Any] = {
     "count": 3,
     "planned": 0,
 }
+#: One multiplication of each kind, at half of the GPU's rate.
+KERNELS: dict[str, Any] = {
+    "matmuls": [
+        {"computes": computes, "tokens": 8192, "inputs": 4096, "outputs": 4096, "share": 0.5}
+        for computes in ("outputs", "input_gradients", "weight_gradients")
+    ]
+}
+SCORES = {"computes": "scores", "sequence": 4096, "heads": 8, "kv_heads": 8, "share": 0.5}
 #: A model that every small count divides, and these.
 MANY: dict[str, Any] = {
     "layers": 720,
@@ -214,6 +222,34 @@ def test_what_the_rows_predict_is_said_first() -> None:
     )
 
 
+def test_measured_kernels_tell_the_time_of_multiplications(tmp_path: Path, run: Run) -> None:
+    half = interlace.shape(JOB | {"kernels": KERNELS})
+    shares = [each | {"share": 1.0} for each in KERNELS["matmuls"]]
+    whole = interlace.shape(JOB | {"kernels": {"matmuls": shares}})
+    assert whole.best[0].time_us < half.best[0].time_us
+    assert any(note.startswith("Multiplications reach what 3 measured") for note in half.notes)
+    file = tmp_path / "kernels.json"
+    file.write_text(json.dumps(KERNELS))
+    job = tmp_path / "job.json"
+    job.write_text(json.dumps(JOB))
+    answer = json.loads(run("shape", str(job), "--kernels", str(file), "--json").stdout)
+    assert answer["best"][0]["time_us"] == half.best[0].time_us
+
+
+def test_kernels_of_a_system_file_that_are_not_understood_are_named(
+    tmp_path: Path, run: Run
+) -> None:
+    file = tmp_path / "system.json"
+    shares = {"matmul": {"accurate_efficient_factor": {"m=4096, layout=TN": 0.5}}}
+    file.write_text(json.dumps({"accelerator": {"op": shares}}))
+    refused = run("shape", "--model", "llama3-8b", "--kernels", str(file))
+    assert refused.returncode == 2
+    assert "--kernels" in refused.stderr
+    assert "m=4096, layout=TN" in refused.stderr
+    file.write_text("{")
+    assert "not JSON" in run("shape", "--kernels", str(file)).stderr
+
+
 def test_a_request_from_a_file_with_a_field_set(tmp_path: Path, run: Run) -> None:
     path = tmp_path / "job.json"
     path.write_text(json.dumps(JOB))
@@ -305,6 +341,16 @@ def test_nothing_fits() -> None:
         # of a part no choice is left, or a name is not the GPU's; all at once
         ({"tp": [3], "pp": [64], "precision": "fp64"}, ["/precision", "/tp", "/pp"]),
         ({"micro_batch": [5], "cp": [3], "ep": [2]}, ["/cp", "/ep", "/micro_batch"]),
+        ({"kernels": KERNELS | {"precision": "fp64"}}, ["/kernels/precision"]),
+        (
+            {"kernels": {"matmuls": KERNELS["matmuls"][:2]}},
+            ["/kernels/matmuls"],
+        ),  # a kind is missing
+        (
+            {"kernels": KERNELS | {"attention": [SCORES]}},
+            ["/kernels/attention/0/computes"],
+        ),
+        ({"kernels": KERNELS, "efficiencies": {"matmul": 0.6}}, ["/efficiencies/matmul"]),
         ({"gradient_bytes": 3}, ["/gradient_bytes"]),
         ({"levels": LEVELS[:1]}, ["/levels"]),  # nothing joins the two nodes
         ({"rows": [{"shape": {"dp": 32}, "time_us": 1.0}]}, ["/rows/0/shape"]),  # more GPUs yet

@@ -13,6 +13,7 @@ MooreThreads/SimuMax, Apache-2.0.
 
 import argparse
 import csv
+import json
 import re
 import time
 from dataclasses import replace
@@ -24,17 +25,20 @@ from solver.shapes.efficiency import ASSUMED
 from solver.shapes.fit.rows import MeasuredShape
 from solver.shapes.fit.shape_fit import fit_steps
 from solver.shapes.hardware import ACCELERATORS, NetworkLevel, TrainingCluster
-from solver.shapes.job_shape import JobShape
+from solver.shapes.job_shape import BY_HEADS, JobShape
 from solver.shapes.memory import peak_memory
 from solver.shapes.published import PUBLISHED
 from solver.shapes.ranking.rank import rank_shapes
 from solver.shapes.ranking.space import ShapeSpace
+from solver.shapes.simumax import kernels_of
+from solver.shapes.step import simulate_step
 from solver.shapes.transformer import Transformer
 
 DATA = Path(__file__).parents[2].parent / "shared" / "data"
 SINGLE = DATA / "shapes" / "vtrain_single_given.csv"
 MULTI = DATA / "shapes" / "vtrain_multi_given.csv"
 B200 = DATA / "shapes" / "simumax_b200_given.csv"
+B200_SYSTEM = DATA / "shapes" / "simumax_b200_system.json"
 TABLE = DATA / "vtrain_allreduce_lut/VIA-Research+vTrain/a100_AR_GPU8_1M_1024M_LUT"
 
 
@@ -86,14 +90,17 @@ def steps_of(path: Path, machines: dict[int, TrainingCluster]) -> list[MeasuredS
     return steps
 
 
-def b200_steps(path: Path) -> list[tuple[MeasuredShape, float]]:
+def b200_steps(path: Path, kernels: Path | None = None) -> list[tuple[MeasuredShape, float]]:
     """Read steps of 8 B200 with their memory [GiB]: ZeRO-1, sequence parallelism, one dense layer.
 
-    Of DeepSeek-V3's few layers the first is dense, and the model of 405 billion has 16 heads of
-    keys, as the table's source launches them (SimuMax, simu_tools/megatron_scripts).
+    Of DeepSeek-V3's few layers the first is dense, the model of 405 billion has 16 heads of keys,
+    and context parallelism goes by heads, as the table's source launches them (SimuMax,
+    simu_tools/megatron_scripts). With a system file its kernels are the GPU's.
     """
-    level = NetworkLevel("node", 8, 7200.0)
-    cluster = TrainingCluster(ACCELERATORS["b200"], (level,))
+    gpu = ACCELERATORS["b200"]
+    if kernels is not None:
+        gpu = replace(gpu, kernels=kernels_of(json.loads(kernels.read_text("utf-8"))))
+    cluster = TrainingCluster(gpu, (NetworkLevel("node", 8, 7200.0),))
     names = {"deepseekv3": "deepseek-v3"}
     steps = []
     with path.open(encoding="utf-8") as file:
@@ -113,6 +120,7 @@ def b200_steps(path: Path) -> list[tuple[MeasuredShape, float]]:
                 micro_batch=int(parts.get("mbs", 1)),
                 micro_batches=int(row["micro batches"]),
                 sequence_parallel=degrees["tp"] > 1,
+                context=BY_HEADS,
                 sharding="optimizer",
             )
             took = float(row["measured ms"]) * 1e3
@@ -269,8 +277,15 @@ def main() -> None:
     for seed in range(1 if given.quick else 2):
         found = folds(multi, 11, fit.known, single, seed)
         show(f"many nodes, with one node, draw {seed}", *found)
-    small = b200_steps(B200)
-    show("8 B200, each from the others", *folds([row for row, _ in small], len(small)))
+    for name, system in (("", None), (", kernels", B200_SYSTEM)):
+        small = b200_steps(B200, system)
+        rows = [row for row, _ in small]
+        errors = [
+            simulate_step(row.model, row.cluster, row.shape, ASSUMED).time_us / row.time_us - 1
+            for row in rows
+        ]
+        show(f"8 B200{name}, from no row", np.array(errors), np.zeros(len(rows)))
+        show(f"8 B200{name}, each from the others", *folds(rows, len(rows)))
     for row, gib in small:
         memory = peak_memory(row.model, row.shape).peak_bytes / 2**30
         print(

@@ -50,6 +50,14 @@ def shape(
             "micro_batch, micro_batches.",
         ),
     ] = None,
+    kernels: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="PATH",
+            help="JSON of kernels measured on the GPU: the request's kernels, or a system file of "
+            "SimuMax.",
+        ),
+    ] = None,
     price_per_gpu_hour: Annotated[float | None, option("ShapeRequest.price_per_gpu_hour")] = None,
     count: Annotated[int | None, option("ShapeRequest.count", metavar="N")] = None,
     planned: Annotated[int | None, option("ShapeRequest.planned", metavar="N")] = None,
@@ -73,6 +81,7 @@ def shape(
     Examples:
       interlace shape --model llama3-8b --gpu h100 --gpus 64 --node-gbps 3600 --network-gbps 400 --global-batch 256
       interlace shape job.json --tp 1,2,4 --rows measured.csv
+      interlace shape job.json --kernels b200_bf16.json
       interlace shape job.json --set efficiencies.matmul=0.62 --json
       interlace shape job.json --timeline best.trace.json
       interlace shape job.json --server http://planner:8000
@@ -81,7 +90,7 @@ def shape(
     from app.cli.assignments import assignments
     from app.cli.progress import following, stage_of
     from app.cli.rendering.shapes import render
-    from app.cli.shape_requests import levels_of, rows_of
+    from app.cli.shape_requests import kernels_of, levels_of, rows_of
     from app.reading.parsing import read_json
     from app.reading.requests import checked_plain
     from app.schemas.shapes import ShapeRequest, ShapeTimelineRequest
@@ -101,6 +110,7 @@ def shape(
         micro_batch=flags.numbers(micro_batch, "--micro-batch"),
         schedules=None if schedules is None else schedules.split(","),
         rows=rows_of(rows),
+        kernels=kernels_of(kernels),
         price_per_gpu_hour=price_per_gpu_hour,
         count=count,
         planned=planned,
