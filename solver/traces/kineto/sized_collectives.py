@@ -1,14 +1,13 @@
 """The collectives of a step with their kinds, sizes and times."""
 
 from collections.abc import Mapping, Sequence
-from math import inf
 from typing import NamedTuple
 
 from solver.codes import FaultCode
 from solver.errors import Fault, InvalidTrace
 from solver.graph import ALL_GATHER
 from solver.limits import MAX_BYTES, MAX_STEP_COLLECTIVES
-from solver.traces.channel_times import RESOLUTION_US
+from solver.traces.channel_times import own_times
 from solver.traces.kineto.communication_kernels import kind_in
 from solver.traces.kineto.payload_sizes import (
     article,
@@ -29,8 +28,6 @@ RECORDING = (
 #: Source of a channel's workers when nothing but the job's is known.
 WORLD = "the trace's world size"
 _LONGEST = 80
-#: Kernels of a stream that launch each other early overlap by a few us: no more than so much.
-_ENDING = 0.03
 
 
 class SizedCollective(NamedTuple):
@@ -65,21 +62,16 @@ def channel_times(collectives: Sequence[RecordedCollective]) -> list[float]:
 
 
 def undisturbed_times(collectives: Sequence[RecordedCollective]) -> list[float | None]:
-    """Return how long each collective ran [us]; None for one beside which another ran.
-
-    One that began while another ran waited or shared with it; the other shared with it, too, unless
-    it had run but for :data:`_ENDING` of its time.
-    """
-    held = channel_times(collectives)
-    following: dict[str, float] = {}
-    times: list[float | None] = []
-    for collective, time in zip(reversed(collectives), reversed(held), strict=True):
-        work = collective.work
-        ran, after = work.end - work.start, following.get(work.stream, inf)
-        is_shared = work.end - after > max(RESOLUTION_US, _ENDING * ran)
-        times.append(time if time >= ran > 0 and not is_shared else None)
-        following[work.stream] = min(work.start, after)
-    return times[::-1]
+    """Return how long each collective ran [us]; None for one beside which another ran."""
+    rows: dict[str, list[int]] = {}
+    for i, collective in enumerate(collectives):
+        rows.setdefault(collective.work.stream, []).append(i)
+    times: list[float | None] = [None] * len(collectives)
+    for places in rows.values():
+        own = own_times([collectives[i].work for i in places])
+        for i, time in zip(places, own, strict=True):
+            times[i] = time
+    return times
 
 
 def size_of(
