@@ -149,7 +149,9 @@ def fits(time: float | None) -> bool:
 def late(events: Sequence[ChromeEvent], place: str) -> Iterator[Fault]:
     """Find the complete events of which a time cannot be counted; ``place`` points to them all."""
     for i, event in enumerate(events):
-        if event.ph == "X" and max(abs(event.ts or 0.0), abs(event.dur or 0.0)) > _LATEST:
+        if event.ph != "X":
+            continue
+        if not (-_LATEST <= (event.ts or 0.0) <= _LATEST >= (event.dur or 0.0) >= -_LATEST):
             detail = f"Event {i}: ts and dur must be at most 2^53 us."
             yield Fault(f"{place}/{i}", FaultCode.OUT_OF_RANGE, detail)
 
