@@ -21,7 +21,7 @@ T = TypeVar("T")
 E = TypeVar("E", bound="ChromeEvent")
 
 #: Latest time [us] that is taken for one: beyond it a microsecond is lost in a float.
-_LATEST = 2.0**53
+LATEST_US = 2.0**53
 #: So much of a list is decoded at a time [bytes].
 _PIECE = 2**22
 #: Where msgspec says that a value is wrong: an event and its field.
@@ -141,15 +141,12 @@ def decode_each(
     return cut
 
 
-def fits(time: float | None) -> bool:
-    """Tell whether a time can be counted in microseconds; none at all does."""
-    return time is None or abs(time) <= _LATEST
-
-
 def late(events: Sequence[ChromeEvent], place: str) -> Iterator[Fault]:
     """Find the complete events of which a time cannot be counted; ``place`` points to them all."""
     for i, event in enumerate(events):
-        if event.ph == "X" and max(abs(event.ts or 0.0), abs(event.dur or 0.0)) > _LATEST:
+        if event.ph != "X":
+            continue
+        if not (-LATEST_US <= (event.ts or 0.0) <= LATEST_US >= (event.dur or 0.0) >= -LATEST_US):
             detail = f"Event {i}: ts and dur must be at most 2^53 us."
             yield Fault(f"{place}/{i}", FaultCode.OUT_OF_RANGE, detail)
 

@@ -5,7 +5,7 @@ from typing import NamedTuple
 from hypothesis import given
 from hypothesis import strategies as st
 
-from solver.traces.channel_times import held_times, waiting_said
+from solver.traces.channel_times import held_times, own_times, waiting_said
 
 
 class Ran(NamedTuple):
@@ -39,15 +39,27 @@ def test_one_after_another_they_end_when_they_did(spans):
 
 @given(SPANS)
 def test_alone_is_what_overlaps_no_other(spans):
+    """But for its own last microsecond: all of these are shorter than 33."""
     for place, time, is_alone in held_times(spans):
         own = spans[place]
         others = [span for i, span in enumerate(spans) if i != place]
-        overlaps = any(
+        is_shared = any(
             own.start < other.start < own.end
             or max(own.start, other.start) < min(own.end, other.end)
             for other in others
+            if not (other.start > own.start and other.start >= own.end - 1 and other.end >= own.end)
         )
         if own.end > own.start:
-            assert is_alone == (not overlaps)
+            assert is_alone == (not is_shared)
+            assert own_times(spans)[place] == (None if is_shared else own.end - own.start)
         assert time <= own.end - own.start
         assert not is_alone or time == own.end - own.start
+
+
+def test_one_that_is_nearly_over_when_the_next_begins_tells_its_cost():
+    """3 % of 100 us, and 1 us of 10; the next tells nothing, nor does what had one inside it."""
+    assert own_times([Ran(0, 100), Ran(97, 120)]) == [100, None]
+    assert own_times([Ran(0, 100), Ran(96.9, 120)]) == [None, None]
+    assert own_times([Ran(0, 10), Ran(9, 12)]) == [10, None]
+    assert own_times([Ran(0, 100), Ran(98, 99)]) == [None, None]
+    assert own_times([Ran(0, 1), Ran(0, 1), Ran(5, 5)]) == [None, None, None]

@@ -6,6 +6,7 @@ import pytest
 
 from solver.chain import chain_of
 from solver.traces import TraceOptions, horovod
+from tests import trace_files
 from tests.horovod_loop import Job, drawn, layers_file, recorded
 from tests.sampling import cases
 
@@ -86,3 +87,12 @@ def test_copies_are_part_of_the_cost():
     text, _ = recorded(replace(JOB, threshold=0))
     alone = [one.time_us for one in horovod.read([text], TraceOptions("run")).samples]
     assert alone == pytest.approx([100 + 4e6 / 3_000] * len(alone), abs=22)
+
+
+@pytest.mark.parametrize(("early", "times"), [(0, [18, 26]), (1, [18]), (2, [])])
+def test_two_that_ran_at_once_tell_no_cost(early, times):
+    """Of 400 and 800 bytes; the first is its own beside its last microsecond."""
+    job = trace_files.Job((50, 1), (400, 800), steps=2, early=early)
+    trace = horovod.read(trace_files.horovod(job), TraceOptions("run"))
+    assert [one.time_us for one in trace.samples] == times * 2
+    assert any("tell no cost" in said for said in trace.report.warnings) == (early > 1)

@@ -16,7 +16,7 @@ from solver.element_types import width_of
 from solver.errors import Fault, InvalidTrace
 from solver.graph import first_of
 from solver.limits import MAX_BYTES
-from solver.traces.chrome import ChromeEvent, decode_each, fits
+from solver.traces.chrome import LATEST_US, ChromeEvent, decode_each
 from solver.traces.dimensions import elements
 from solver.traces.horovod.launches import Activity, HorovodTimeline, TensorLaunch
 from solver.traces.sentences import counted
@@ -87,7 +87,8 @@ class _BarReader:
         self.cycles: list[float] = []
         self.highest_rank: int | None = None
         self.strays = 0
-        self._operations: dict[str, bool] = {}  # a file has few names and shapes, each often
+        self._names: dict[str, str] = {}  # a file has few names and shapes, each often
+        self._operations: dict[str, bool] = {}
         self._ranks: dict[str, int | None] = {}
         self._sizes: dict[tuple[str | None, str | None], int | None] = {}
         self.cut: CutFile | None = None
@@ -108,7 +109,7 @@ class _BarReader:
             if rank is not None:
                 tensor.open[0].ranks.setdefault(rank, at)
         elif what == "B":
-            self._begin(tensor, _Bar(name, at))
+            self._begin(tensor, _Bar(self._names.setdefault(name, name), at))
         elif what == "E":
             self._end(tensor, at, event.args)
         elif what == "M" and name == "process_name" and event.args and event.args.name:
@@ -220,7 +221,7 @@ def _faults(events: Iterable[_BarEvent], reading: _BarReader, place: str) -> Ite
         if at is None:
             detail = f"Event {i} ({what}) needs ts, its time [us]."
             yield Fault(f"{place}/{i}/ts", FaultCode.MISSING_FIELD, detail)
-        elif not fits(at):
+        elif not -LATEST_US <= at <= LATEST_US:
             detail = f"Event {i}: ts must be at most 2^53 us."
             yield Fault(f"{place}/{i}/ts", FaultCode.OUT_OF_RANGE, detail)
         elif what in _ENDS:

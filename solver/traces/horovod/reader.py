@@ -9,7 +9,7 @@ from solver.errors import Fault, InvalidTrace
 from solver.graph import NETWORK, Graph, build
 from solver.limits import MAX_BYTES, MAX_STEP_COLLECTIVES
 from solver.models.layers import iteration
-from solver.traces.channel_times import RESOLUTION_US, overlapping_said
+from solver.traces.channel_times import overlapping_said, own_times
 from solver.traces.exit_check import TraceStep, checked
 from solver.traces.files import beginning, with_companion
 from solver.traces.horovod.arrivals import arrivals_of
@@ -224,14 +224,14 @@ def _with_layers(
 
 
 def _samples(sent: Iterable[Sequence[Sequence[TensorLaunch]]], sizes: Sizes) -> Iterator[Sample]:
-    """Yield the launches of steps; one that began while another ran tells no cost."""
+    """Yield the launches of steps; of two that ran at once neither tells a cost."""
     for groups in sent:
-        before = ran = 0.0
-        for group in groups:
+        before = 0.0
+        alone = own_times([group[0].operated for group in groups])
+        for group, ran in zip(groups, alone, strict=True):
             size = sum(sizes.bytes[launch.tensor] for launch in group)
             kind = KINDS[group[0].operation]
-            start, end = group[0].operated
-            is_own = group[0].time > 0 and start >= ran - RESOLUTION_US
+            is_own = ran is not None and group[0].time > 0
             took = own_time(group[0], before) if is_own else None
             yield from samples_of(NETWORK, kind, size, [took])
-            before, ran = max(before, group[0].end), max(ran, end)
+            before = max(before, group[0].end)

@@ -125,6 +125,8 @@ def _split(
     group: Sequence[TensorLaunch], time: Callable[[TensorLaunch], float]
 ) -> list[list[TensorLaunch]]:
     """Split launches where a time of one is much later than that of the one before it."""
+    if len(group) == 1:
+        return [list(group)]
     parts: list[list[TensorLaunch]] = []
     for launch in sorted(group, key=time):
         last = parts[-1][-1] if parts else None

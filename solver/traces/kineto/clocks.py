@@ -45,11 +45,15 @@ def contradictions(events: Sequence[KinetoEvent]) -> Iterator[Contradiction]:
     O(n log n) for n events.
     """
     streams: dict[tuple[str, str], list[KinetoEvent]] = {}
+    rows: dict[tuple[int | str | None, int | str | None], list[KinetoEvent]] = {}
     calls: dict[int, float] = {}
     for event in events:
         kind = (event.cat or "").lower()
         if kind in GPU:
-            streams.setdefault((str(event.pid), str(event.tid)), []).append(event)
+            where = event.pid, event.tid
+            if where not in rows:
+                rows[where] = streams.setdefault((str(event.pid), str(event.tid)), [])
+            rows[where].append(event)
         elif kind in RUNTIME and event.args and event.args.correlation is not None:
             calls.setdefault(event.args.correlation, event.start)
     overlaps = [time for row in streams.values() for time in overlaps_of(row)]

@@ -120,8 +120,17 @@ def file_of(
     """
     for fault in late(events, place):
         raise InvalidTrace([fault])
-    whole = [e for e in events if e.ph == "X" and e.name is not None and e.ts is not None]
-    unplaced = sum(
-        e.ph == "X" and e.cat == "kernel" and (e.name is None or e.ts is None) for e in events
-    )
+    whole: list[KinetoEvent] = []
+    unplaced = 0
+    same: dict[str | None, str | None] = {}
+    for event in events:
+        if event.ph != "X":
+            continue
+        if event.name is None or event.ts is None:
+            unplaced += event.cat == "kernel"
+            continue
+        event.ph = "X"  # a file has few words, each often: one copy of each is kept
+        event.cat = same.setdefault(event.cat, event.cat)
+        event.name = same.setdefault(event.name, event.name)
+        whole.append(event)
     return KinetoFile(whole, job, cut, unplaced)

@@ -4,6 +4,7 @@ import re
 from bisect import bisect_right
 from collections import deque
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from operator import attrgetter
 from typing import NamedTuple
 
@@ -18,7 +19,6 @@ from solver.traces.kineto.recording import (
     Unread,
     accumulates,
     by_thread,
-    span_of,
 )
 from solver.traces.spans import enclosing
 
@@ -107,29 +107,29 @@ def gpu_work(
     last: dict[int, _Counts | None] = {}
     unread: dict[str, tuple[int, float]] = {}
     for event in kernels:
-        span = span_of(event)
         number = event.args.correlation if event.args else None
         call = None if number is None else launched.calls.get(number)
         if call is None and launched.calls:
             recording.lost += 1
             continue
-        at, thread = (call.start, call.thread) if call else (span.start, "")
-        work = DeviceWork(span.start, span.end, at, thread, _stream(event))
+        start, end = event.start, event.end
+        at, thread = (call.start, call.thread) if call else (start, "")
+        work = DeviceWork(start, end, at, thread, _stream(event.pid, event.tid))
         name = event.name or ""
         op = launched.ops.around(thread, at)
         is_ours = bool(event.args and event.args.collective) or bool(_LIBRARY.search(name))
         family = None if is_ours else family_of(name, (op and op.event.name) or "")
-        record = enclosing(launched.records.get(thread, ()), at)
-        note = enclosing(launched.notes.get(thread, ()), at)
-        found = RecordedCollective(
-            work, event, record and record.event, note and note.event, op and op.event, family
-        )
         if not is_ours and family is None:
             recording.works.append(work)
             if is_suspect(name):
                 count, time = unread.get(name, (0, 0.0))
                 unread[name] = count + 1, time + work.end - work.start
             continue
+        record = enclosing(launched.records.get(thread, ()), at)
+        note = enclosing(launched.notes.get(thread, ()), at)
+        found = RecordedCollective(
+            work, event, record and record.event, note and note.event, op and op.event, family
+        )
         around = id(record.event if record else op.event if family and op else event)
         counts = _counts(event)
         last[around] = counts or last.get(around)
@@ -152,8 +152,9 @@ def _counts(event: KinetoEvent) -> _Counts | None:
     return args.collective, args.dtype, args.elements_in, args.elements_out
 
 
-def _stream(event: KinetoEvent) -> str:
-    return f"gpu {event.pid} stream {str(event.tid).removeprefix('stream ')}"
+@lru_cache(maxsize=4_096)
+def _stream(device: int | str | None, stream: int | str | None) -> str:
+    return f"gpu {device} stream {str(stream).removeprefix('stream ')}"
 
 
 def host_work(

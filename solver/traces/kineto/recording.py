@@ -160,7 +160,9 @@ def accumulates(span: CpuSpan) -> bool:
 
 def span_of(event: KinetoEvent) -> CpuSpan:
     """Return an event of a CPU thread as a span."""
-    return CpuSpan(event.start, event.end, _thread(event.pid, event.tid), event)
+    start = event.ts or 0.0
+    end = start + max(event.dur or 0.0, 0.0)
+    return CpuSpan(start, end, _thread(event.pid, event.tid), event)
 
 
 @lru_cache(maxsize=4_096)

@@ -1,14 +1,13 @@
 """The collectives of a step with their kinds, sizes and times."""
 
 from collections.abc import Mapping, Sequence
-from math import inf
 from typing import NamedTuple
 
 from solver.codes import FaultCode
 from solver.errors import Fault, InvalidTrace
 from solver.graph import ALL_GATHER
 from solver.limits import MAX_BYTES, MAX_STEP_COLLECTIVES
-from solver.traces.channel_times import RESOLUTION_US
+from solver.traces.channel_times import own_times
 from solver.traces.kineto.communication_kernels import kind_in
 from solver.traces.kineto.payload_sizes import (
     article,
@@ -29,8 +28,6 @@ RECORDING = (
 #: Source of a channel's workers when nothing but the job's is known.
 WORLD = "the trace's world size"
 _LONGEST = 80
-#: Kernels of a stream that launch each other early overlap by a few us: no more than so much.
-_ENDING = 0.03
 
 
 class SizedCollective(NamedTuple):
@@ -65,51 +62,54 @@ def channel_times(collectives: Sequence[RecordedCollective]) -> list[float]:
 
 
 def undisturbed_times(collectives: Sequence[RecordedCollective]) -> list[float | None]:
-    """Return how long each collective ran [us]; None for one beside which another ran.
-
-    One that began while another ran waited or shared with it; the other shared with it, too, unless
-    it had run but for :data:`_ENDING` of its time.
-    """
-    held = channel_times(collectives)
-    following: dict[str, float] = {}
-    times: list[float | None] = []
-    for collective, time in zip(reversed(collectives), reversed(held), strict=True):
-        work = collective.work
-        ran, after = work.end - work.start, following.get(work.stream, inf)
-        is_shared = work.end - after > max(RESOLUTION_US, _ENDING * ran)
-        times.append(time if time >= ran > 0 and not is_shared else None)
-        following[work.stream] = min(work.start, after)
-    return times[::-1]
+    """Return how long each collective ran [us]; None for one beside which another ran."""
+    rows: dict[str, list[int]] = {}
+    for i, collective in enumerate(collectives):
+        rows.setdefault(collective.work.stream, []).append(i)
+    times: list[float | None] = [None] * len(collectives)
+    for places in rows.values():
+        own = own_times([collectives[i].work for i in places])
+        for i, time in zip(places, own, strict=True):
+            times[i] = time
+    return times
 
 
 def size_of(
     collective: RecordedCollective, channels: Mapping[str, TraceChannel], world: int | None
-) -> tuple[str, int | None, str]:
-    """Return kind and bytes of a collective, and what had to be taken for granted; empty if naught.
+) -> tuple[str, int | None, bool]:
+    """Return kind and bytes of a collective, and whether it was taken for one of the whole job.
 
-    An all-gather of which only a worker's share is known is taken for one of all ranks of the job
-    when its group is not written.
+    An all-gather is of which only a worker's share is known, and whose group is not written.
     """
-    kind, is_exact = kind_of(collective)
-    name = (collective.kernel.name or "")[:_LONGEST]
+    kind, _ = kind_of(collective)
     channel = channels.get(collective.work.stream)
     workers = workers_of(collective, kind)
     if workers is None and channel and channel.source != WORLD:
         workers = channel.workers
     size = bytes_of(collective, kind, workers)
     if size is None and kind == ALL_GATHER and workers is None and world:
-        size = bytes_of(collective, kind, world)
+        return kind, bytes_of(collective, kind, world), True
+    return kind, size, False
+
+
+def _granted(collective: RecordedCollective, kind: str, size: int, world: int | None) -> str:
+    """Say what of a collective's kind and size was taken for granted; empty if naught.
+
+    ``world`` are the ranks of the job where it was taken for one of them all.
+    """
+    _, is_exact = kind_of(collective)
+    name = (collective.kernel.name or "")[:_LONGEST]
+    if world:
         said = f"{name}: its group is not recorded; taken for an {kind} of all {world} ranks."
-        return kind, size, said if size else ""
+        return said if size else ""
     if is_exact and (contradiction := contradicts(collective, kind)):
-        return kind, size, f"{name}: {contradiction}."
-    return kind, size, _said(collective, kind, size, name, is_exact=is_exact)
+        return f"{name}: {contradiction}."
+    return _said(collective, kind, size, name, is_exact=is_exact)
 
 
 def _said(
-    collective: RecordedCollective, kind: str, size: int | None, name: str, *, is_exact: bool
+    collective: RecordedCollective, kind: str, size: int, name: str, *, is_exact: bool
 ) -> str:
-    """Say what of a collective's kind and size was taken for granted; empty if naught."""
     note = kind_in(collective.note.name) if collective.note else None
     if size == 0:
         return f"{article(kind).capitalize()} {kind} of 0 bytes ({name}) is left out."
@@ -148,11 +148,12 @@ def sized(
         raise InvalidTrace([Fault(place, FaultCode.TOO_LARGE, detail)])
     result, notes, unsized = [], [], []
     for collective, time in zip(collectives, times, strict=True):
-        kind, size, said = size_of(collective, channels, recording.workers)
+        kind, size, is_whole = size_of(collective, channels, recording.workers)
         if size is None or size > MAX_BYTES:
             unsized.append((collective.kernel.name or "")[:_LONGEST])
             result.append(SizedCollective(collective, kind, None, time))
             continue
+        said = _granted(collective, kind, size, recording.workers if is_whole else None)
         notes += [said] if said else []
         if size:
             result.append(SizedCollective(collective, kind, size, time))

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from operator import attrgetter
 from typing import NamedTuple
 
@@ -154,9 +155,8 @@ class _ExportRows:
         launched = {kernel.correlation for kernel in self.kernels}
         self._calls: dict[tuple[int, int], Range] = {}
         self._ranges: dict[int, list[Range]] = {}
-        for call in calls(database):
-            if call.correlation in launched:
-                self._calls.setdefault((call.process, call.correlation), call)
+        for call in calls(database, launched):
+            self._calls.setdefault((call.process, call.correlation), call)
         for one in ranges(database, names):
             self._ranges.setdefault(one.process, []).append(one)
         #: The process of kernels that name none.
@@ -210,13 +210,18 @@ def _kernel(kernel: Kernel, carried: KernelLoad | None) -> KinetoEvent:
     if carried is not None:
         args.collective, args.workers = carried.collective, carried.workers
         if carried.communicator is not None:
-            args.group_name = f"{carried.communicator % 2**64:x}"
+            args.group_name = _group(carried.communicator)
         if carried.bytes is not None:
             args.elements_in = args.elements_out = carried.bytes
             args.dtype = "Byte"
     took = None if kernel.end is None else kernel.end - kernel.start
     where = kernel.device, kernel.stream
     return KinetoEvent("X", kernel.category, kernel.name, *where, kernel.start, took, args)
+
+
+@lru_cache(maxsize=4_096)
+def _group(communicator: int) -> str:
+    return f"{communicator % 2**64:x}"
 
 
 def _ops(ranges: Iterable[Range]) -> Iterator[KinetoEvent]:

@@ -5,7 +5,8 @@ References
 .. [1] Nsight Systems, "SQLite Schema Reference".
 """
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from solver.traces.nsys.database import Database
@@ -21,6 +22,9 @@ _PUSHED, _STARTED = 59, 60
 _THREAD_BITS = 24
 #: CUDA's kinds of copies, as PyTorch's profiler calls them.
 _KINDS = {1: "HtoD", 2: "DtoH", 8: "DtoD", 10: "PtoP"}
+
+#: Types of values that are numbers.
+_NUMBERS = {int}
 
 
 class Kernel(NamedTuple):
@@ -75,7 +79,13 @@ class Range(NamedTuple):
     @property
     def process(self) -> int:
         """The process of its thread."""
-        return self.thread >> _THREAD_BITS
+        return _process(self.thread)
+
+
+@lru_cache(maxsize=4_096)
+def _process(thread: int) -> int:
+    """Return the process of a global number, the same object for each of few."""
+    return thread >> _THREAD_BITS
 
 
 def texts(database: Database) -> dict[int, str]:
@@ -94,12 +104,12 @@ def kernels(database: Database, names: dict[int, str]) -> Iterator[Kernel | None
     ):
         for row in database.rows(table, (*columns, *named)):
             start, end, process, *place = row[: len(columns)]
-            if not all(map(_is_number, (start, *place))):
+            if {type(start), *map(type, place)} != _NUMBERS:
                 yield None
                 continue
             name = _name(category, row[len(columns) :], names)
-            own = process >> _THREAD_BITS if _is_number(process) else None
-            over = end / 1000 if _is_number(end) else None
+            own = _process(process) if isinstance(process, int) else None
+            over = end / 1000 if isinstance(end, int) else None
             yield Kernel(name, category, start / 1000, over, own, *place)
 
 
@@ -108,31 +118,35 @@ def _name(category: str, written: tuple[Any, ...], names: dict[int, str]) -> str
         return "Memset"
     if category == "gpu_memcpy":
         return f"Memcpy {_KINDS.get(written[0], 'kind')}"
-    known = (names.get(one, "") if _is_number(one) else str(one or "") for one in written)
-    return next((name for name in known if name), "kernel")
+    for one in written:
+        if name := names.get(one, "") if isinstance(one, int) else str(one or ""):
+            return name
+    return "kernel"
 
 
-def calls(database: Database) -> Iterator[Range]:
-    """Yield the calls of CUDA's runtime."""
+def calls(database: Database, launching: Container[int]) -> Iterator[Range]:
+    """Yield the calls of CUDA's runtime with these correlation numbers."""
+    threads: dict[int, int] = {}  # one copy each is kept
     for start, end, thread, number in database.rows(
         CALLS, ("start", "end", "globalTid", "correlationId")
     ):
-        if all(map(_is_number, (start, end, thread, number))):
-            yield Range("", start / 1000, end / 1000, thread, number)
+        if {type(start), type(end), type(thread), type(number)} == _NUMBERS and number in launching:
+            own = threads.setdefault(thread, thread)
+            yield Range("", start / 1000, end / 1000, own, number)
 
 
 def ranges(database: Database, names: dict[int, str]) -> Iterator[Range]:
     """Yield the ranges of NVTX that have a name and an end."""
     payloads = Payloads(database)
+    known: dict[str, str] = {}  # one copy each is kept, of threads as well
+    threads: dict[int, int] = {}
     columns = ("start", "end", "globalTid", "eventType", "text", "textId", "jsonText", "binaryData")
     for start, end, thread, kind, text, key, written, packed in database.rows(RANGES, columns):
-        if kind not in {_PUSHED, _STARTED} or not all(map(_is_number, (start, end, thread))):
+        is_timed = {type(start), type(end), type(thread)} == _NUMBERS
+        if kind not in {_PUSHED, _STARTED} or not is_timed:
             continue
         name = text if isinstance(text, str) and text else names.get(key) if key else None
         if name:
+            title, own = known.setdefault(name, name), threads.setdefault(thread, thread)
             payload = payloads.read(written, packed)
-            yield Range(name, start / 1000, end / 1000, thread, payload=payload)
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int)
+            yield Range(title, start / 1000, end / 1000, own, payload=payload)

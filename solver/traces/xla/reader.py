@@ -6,7 +6,7 @@ from solver.codes import FaultCode
 from solver.errors import Fault, InvalidTrace
 from solver.graph import NETWORK, build
 from solver.limits import MAX_BYTES, MAX_WORKERS
-from solver.traces.channel_times import held_times, waiting_said
+from solver.traces.channel_times import held_times, own_times, waiting_said
 from solver.traces.exit_check import TraceStep, checked
 from solver.traces.files import beginning, single_text, with_companion
 from solver.traces.profiler import Events
@@ -247,10 +247,10 @@ def _samples(
         names = [part.name for part in _collectives(first[i])]
         alike = [_collectives(some[i]) for some in devices.values()]
         alike = [some for some in alike if [part.name for part in some] == names]
-        ran = [sorted(held_times(some)) for some in alike]
+        ran = [own_times(some) for some in alike]
         for k, part in enumerate(_collectives(first[i])):
             if part.opcode:
-                times = [held[k].time if held[k].is_alone else None for held in ran]
+                times = (own[k] for own in ran)
                 yield from samples_of(NETWORK, KINDS[part.opcode], sizes.get(part.name), times)
 
 
