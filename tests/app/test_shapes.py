@@ -204,7 +204,15 @@ def test_what_the_rows_predict_is_said_first() -> None:
         {"shape": {"tp": tp, "dp": 16 // tp, "micro_batches": 4 * tp}, "time_us": us}
         for tp, us in ((2, 5.2e6), (4, 5.9e6), (8, 6.4e6))
     ]
-    answer = interlace.shape(JOB | {"rows": rows})
+    answer = interlace.shape(JOB | {"rows": rows, "price_per_gpu_hour": 2})
+    for row in (*answer.best, *answer.front):  # 64 sequences of 8,192 tokens by 16 GPUs
+        assert row.predicted_us is not None
+        rate = 64 * 8192 / (row.predicted_us / 1e6) / 16
+        assert row.tokens_per_s_per_gpu == pytest.approx(rate)
+        assert row.price_per_billion_tokens == pytest.approx(1e9 / rate / 3600 * 2)
+    unfitted = interlace.shape(JOB).best[0]
+    operations = unfitted.mfu * unfitted.time_us  # of the model: of no shape
+    assert answer.best[0].mfu * answer.best[0].predicted_us == pytest.approx(operations)
     first, *others = best_shape(answer)
     assert f"{answer.best[0].predicted_us / 1e3:,.1f} (" in first
     assert " ms a step predicted, " in first
