@@ -111,7 +111,15 @@ def answer_of(request: ShapeRequest, told: RankingFollower | None = None) -> Sha
         figures=list(fit.figures if fit else assumed_figures(known, stated)),
         rows=len(checked.rows),
         rows_error=fit.error if fit else None,
-        notes=list(notes_of(ranking, fit, stated, ruled_out(model, cluster, checked.space))),
+        notes=list(
+            notes_of(
+                ranking,
+                fit,
+                stated,
+                ruled_out(model, cluster, checked.space),
+                checked.space.schedules,
+            )
+        ),
         version=VERSION,
     )
 

@@ -98,6 +98,20 @@ def test_the_command_says_how_far_it_is(run: Run) -> None:
     assert re.fullmatch(line, last)
 
 
+def test_the_schedules_that_may_be_faster_than_what_is_proven_are_named() -> None:
+    node, network = LEVELS
+    levels = [node | {"bandwidth_gbps": 2400}, network | {"bandwidth_gbps": 3.125}]
+    job = JOB | {"model": "llama2-7b", "gpu": "a100", "levels": levels, "tp": [2], "pp": [2]}
+    given = interlace.shape(job)
+    wider = interlace.shape(job | {"schedules": ["1f1b", "interleaved", "zero_bubble"]})
+    assert wider.best[0].time_us < given.best[0].time_us
+    assert "no other shape of this space has" in next(best_shape(given))
+    said = "This space has no pipelines of the schedules "
+    for answer, names in ((given, "gpipe, zero_bubble, zb_v"), (wider, "gpipe, zb_v, dualpipe")):
+        assert any(note.startswith(f"{said}{names}, ") for note in answer.notes)
+    assert not any(said in note for note in interlace.shape(job | {"pp": [1]}).notes)
+
+
 def test_a_page_of_the_command(run: Run) -> None:
     done = run("shape", *FLAGS, "--price-per-gpu-hour", "2")
     assert (done.returncode, done.stderr) == (0, "")
@@ -127,6 +141,7 @@ def test_measured_steps_give_intervals(tmp_path: Path, run: Run) -> None:
     assert (done.returncode, done.stderr) == (0, "")
     assert "predicted ms (90 %)" in done.stdout
     assert "fitted to 3 measured steps" in done.stdout
+    assert "In the median a row is off by " in done.stdout
     assert "Not determined by the rows: " in done.stdout
     assert "Intervals from so few rows are rough" in done.stdout
     stated = run("shape", *FLAGS, "--rows", str(rows), "--set", "efficiencies.matmul=0.6")

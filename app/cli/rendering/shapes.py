@@ -37,7 +37,7 @@ def best_shape(answer: ShapeAnswer) -> Iterator[str]:
     best = answer.best[0]
     sure = "others may be faster"
     if answer.is_proven:
-        sure = "no other shape has a shorter simulated step, proven"
+        sure = "no other shape of this space has a shorter simulated step, proven"
     yield f"Best: {best.name}, {_step(best)}, {100 * best.mfu:.1f} % MFU; {sure}."
     likeliest = min(answer.best, key=_expected_us)
     if _expected_us(likeliest) < _expected_us(best):
@@ -136,4 +136,5 @@ def _machine(answer: ShapeAnswer) -> Iterator[str]:
         if figure.is_determined:
             yield f"  {figure.name} {figure.value:.4g} (+- {100 * figure.spread:.0f} %)"
     if answer.rows_error is not None:
-        yield f"Each row is off by {100 * answer.rows_error:.1f} % as the others predict it."
+        error = f"{100 * answer.rows_error:.1f} %"
+        yield f"In the median a row is off by {error} as the others predict it."
