@@ -8,13 +8,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from typer import BadParameter
 
 import interlace
 from app.calls.shapes import ranking, timeline
 from app.cli.rendering.shapes import best_shape
+from app.cli.shape_requests import rows_of
 from app.errors import InvalidRequest
 from app.routers.shapes import EXAMPLE
-from app.schemas.shapes import ShapeAnswer
+from app.schemas.shapes import ShapeAnswer, ShapeBody
 from solver.shapes.efficiency import ASSUMED
 from solver.shapes.hardware import ACCELERATORS, NetworkLevel, joined
 from solver.shapes.published import PUBLISHED
@@ -212,6 +214,39 @@ def test_sums_that_wait_are_said_where_without_them_another_shape_is_first() -> 
     assert f"such as {faster.best[0].name}. " in first
     for other in (faster, interlace.shape(job | {"shardings": ["parameters"]})):
         assert not any(each.startswith(said) for each in other.notes)
+
+
+def test_a_table_of_steps_may_be_as_a_spreadsheet_writes_it(tmp_path: Path) -> None:
+    told = tmp_path / "rows.csv"
+    told.write_bytes(
+        b"\xef\xbb\xbftp, dp ,sequence_parallel,reshard,time_us\r\n"
+        b"2,8,1,FALSE,5e6\r\n,,,,\r\n4,4,True,,6e6\r\n"
+    )
+    assert rows_of(told) == [
+        {"shape": {"tp": 2, "dp": 8, "sequence_parallel": True, "reshard": False}, "time_us": 5e6},
+        {"shape": {"tp": 4, "dp": 4, "sequence_parallel": True}, "time_us": 6e6},
+    ]
+    yes_or_no = {name for name, each in ShapeBody.model_fields.items() if each.annotation is bool}
+    for name in yes_or_no:
+        told.write_text(f"{name},time_us\n0,1\n")
+        assert rows_of(told) == [{"shape": {name: False}, "time_us": 1}]
+
+
+@pytest.mark.parametrize(
+    ("text", "detail"),
+    [
+        ("tp,time_us,tp\n2,5e6,4\n", "column tp is there twice"),
+        ("tp,time_us\n2,5e6\n2,5,000,000\n", "line 3: at most 2 cells, one a column, got 4"),
+        ("tp,time_us\n,\n", "no rows"),
+    ],
+)
+def test_a_table_of_steps_that_says_too_much_is_refused(
+    text: str, detail: str, tmp_path: Path
+) -> None:
+    told = tmp_path / "rows.csv"
+    told.write_text(text)
+    with pytest.raises(BadParameter, match=detail):
+        rows_of(told)
 
 
 def test_what_the_rows_predict_is_said_first() -> None:
