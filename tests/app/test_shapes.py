@@ -358,6 +358,7 @@ def test_nothing_fits() -> None:
             ["/rows/0/shape/tp"] * 2,
         ),
         ({"rows": [{"shape": {}, "time_us": 0}]}, ["/rows/0/time_us"]),  # no time
+        ({"rows": [{"shape": {"dp": 8}, "time_us": 5_200}]}, ["/rows/0/time_us"]),  # in ms
         ({"gpu": {"tflops": {"fp8": 1.0}, "memory_gib": 1, "memory_gbps": 1}}, ["/gpu/tflops"]),
         ({"tp": [0]}, ["/tp/0"]),  # no ways
         # of a part no choice is left, or a name is not the GPU's; all at once
@@ -365,7 +366,7 @@ def test_nothing_fits() -> None:
         ({"micro_batch": [5], "cp": [3], "ep": [2]}, ["/cp", "/ep", "/micro_batch"]),
         ({"gradient_bytes": 3}, ["/gradient_bytes"]),
         ({"levels": LEVELS[:1]}, ["/levels"]),  # nothing joins the two nodes
-        ({"rows": [{"shape": {"dp": 32}, "time_us": 1.0}]}, ["/rows/0/shape"]),  # more GPUs yet
+        ({"rows": [{"shape": {"dp": 32}, "time_us": 1e9}]}, ["/rows/0/shape"]),  # more GPUs yet
         ({"efficiencies": {"matmul": 1e-300}}, ["/efficiencies/matmul"]),
         (
             {
@@ -376,7 +377,7 @@ def test_nothing_fits() -> None:
             },
             ["/rows/0/model", "/rows/1/shape/tp", "/rows/1/shape/tp"],
         ),
-        ({"rows": [{"shape": {"micro_batches": 1_000_000}, "time_us": 1.0}]}, ["/rows"]),  # work
+        ({"rows": [{"shape": {"micro_batches": 1_000_000}, "time_us": 1e12}]}, ["/rows"]),  # work
         (
             {"levels": [LEVELS[0] | {"table": [[2, 1.0], [1, 2.0]], "table_ranks": 1}, LEVELS[1]]},
             ["/levels/0/table_ranks", "/levels/0/table"],
