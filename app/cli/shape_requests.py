@@ -14,6 +14,9 @@ _ALL = 1_048_576
 
 #: How many faults of a file are printed.
 _LINES = 10
+#: Columns of a table of steps that are true or false, and how a table may say so.
+_YES_OR_NO = ("sequence_parallel", "flash_attention", "reshard")
+_SAID = {"true": True, "1": True, "false": False, "0": False}
 
 
 def levels_of(
@@ -31,18 +34,33 @@ def levels_of(
 
 
 def rows_of(path: Path | None) -> list[dict[str, Any]] | None:
-    """Read a CSV of measured steps, a column a field of its shape besides ``time_us``."""
+    """Read a CSV of measured steps, a column a field of its shape besides ``time_us``.
+
+    It may be as spreadsheets write it: a byte order mark, spaces around names, 1 or TRUE for true.
+
+    Raises
+    ------
+    typer.BadParameter
+        Without rows, for a column that is there twice, or a row with more cells than columns.
+    """
     if path is None:
         return None
-    with path.open(newline="", encoding="utf-8") as file:
-        table = csv.DictReader(file)
-        rows = []
-        for line in table:
-            cells = {name: value_of(text) for name, text in line.items() if name and text}
-            time_us = cells.pop("time_us", None)
-            rows.append({"shape": cells, "time_us": time_us})
+    rows = []
+    with path.open(newline="", encoding="utf-8-sig") as file:
+        lines = csv.reader(file)
+        names = [name.strip() for name in next(lines, [])]
+        if twice := [name for i, name in enumerate(names) if name and name in names[:i]]:
+            raise _unfit(f"{path}: column {twice[0]} is there twice")
+        for cells in lines:
+            if len(cells) > len(names):
+                detail = f"at most {len(names)} cells, one a column, got {len(cells)}"
+                raise _unfit(f"{path}, line {lines.line_num}: {detail}")
+            told = {name: _cell(name, text) for name, text in zip(names, cells, strict=False)}
+            shape = {name: value for name, value in told.items() if name and value is not None}
+            if shape:
+                rows.append({"time_us": shape.pop("time_us", None), "shape": shape})
     if not rows:
-        raise typer.BadParameter(f"{path}: no rows", param_hint="--rows")
+        raise _unfit(f"{path}: no rows")
     return rows
 
 
@@ -70,3 +88,15 @@ def kernels_of(path: Path | None) -> Any:
         "attention": [asdict(each) for each in kernels.attention],
         "precision": kernels.precision,
     }
+
+
+def _cell(name: str, text: str) -> Any:
+    """Return what a cell says; None where it is empty."""
+    text = text.strip()
+    if name in _YES_OR_NO:
+        return _SAID.get(text.lower(), text or None)
+    return value_of(text) if text else None
+
+
+def _unfit(detail: str) -> typer.BadParameter:
+    return typer.BadParameter(detail, param_hint="--rows")

@@ -316,9 +316,13 @@ class ShapeRow(AnswerModel):
     bubble_us: float
     tail_us: Annotated[float, Field(description="From the last pass to the end of the step.")]
     exposed: list[ExposedGroup]
-    tokens_per_s_per_gpu: float
-    mfu: float
-    price_per_billion_tokens: float | None
+    tokens_per_s_per_gpu: Annotated[
+        float, Field(description="By the predicted time, without one by the simulated.")
+    ]
+    mfu: Annotated[float, Field(description="Likewise; without what is computed again.")]
+    price_per_billion_tokens: Annotated[
+        float | None, Field(description="Likewise; null without a price.")
+    ]
     why: str
     launch: Annotated[
         LaunchArguments | None, Field(description="To run it; null unless asked for.")

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from solver.shapes.fit.as_run import TableRun
 from solver.shapes.fit.shape_fit import FEW_ROWS, ShapeFit
 from solver.shapes.kernels import MeasuredKernels
+from solver.shapes.pipeline.orders import ORDERS
 from solver.shapes.ranking.rank import MEMORY_SHARE, RankedShape, ShapeRanking
 from solver.shapes.ranking.space import RuledOut
 
@@ -15,9 +16,14 @@ def notes_of(
     stated: frozenset[str],
     out: Sequence[RuledOut],
     kernels: MeasuredKernels | None,
+    schedules: Sequence[str],
 ) -> Iterator[str]:
-    """Yield what was assumed, what the proof is of, and which choices no shape has."""
+    """Yield what was assumed, what the proof is of, and which choices no shape has.
+
+    ``schedules`` are those of the space.
+    """
     yield from _proof(ranking)
+    yield from _other_schedules(ranking, schedules)
     yield from _left_out(out)
     yield from _overlaps(ranking)
     if fit is None:
@@ -57,6 +63,16 @@ def notes_of(
         f"Shapes may use {MEMORY_SHARE:.0%} of the memory; the allocator's fragments are not "
         "counted."
     )
+
+
+def _other_schedules(ranking: ShapeRanking, schedules: Sequence[str]) -> Iterator[str]:
+    """Say which schedules no shape has, where one is a pipeline."""
+    others = [each for each in ORDERS if each not in schedules]
+    if others and any(each.shape.pp > 1 for each in (*ranking.best, *ranking.front)):
+        yield (
+            f"This space has no pipelines of the schedules {', '.join(others)}, which may be "
+            "faster: `schedules` says which are looked at."
+        )
 
 
 def _overlaps(ranking: ShapeRanking) -> Iterator[str]:

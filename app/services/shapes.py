@@ -123,6 +123,7 @@ def answer_of(request: ShapeRequest, told: RankingFollower | None = None) -> Sha
                 stated,
                 ruled_out(model, cluster, checked.space),
                 checked.gpu.kernels,
+                checked.space.schedules,
             )
         ),
         version=VERSION,
@@ -288,8 +289,11 @@ def _row(
     plans: Mapping[JobShape, ShapePlan],
 ) -> ShapeRow:
     predicted: PredictedStep | None = None
+    longer = 1.0  # than simulated, as predicted
     if fit is not None:
         predicted = fit.predict(model, cluster, ranked.shape)
+        longer = predicted.time_us / ranked.step.time_us
+    price = ranked.price_per_billion_tokens
     return ShapeRow.of(
         ranked,
         ranked.step,
@@ -301,6 +305,9 @@ def _row(
         memory_bytes=ranked.memory.peak_bytes,
         memory_rank=ranked.memory.rank,
         exposed=[ExposedGroup(group=name, us=us) for name, us in ranked.step.exposed],
+        tokens_per_s_per_gpu=ranked.tokens_per_s_per_gpu / longer,
+        mfu=ranked.mfu / longer,
+        price_per_billion_tokens=None if price is None else price * longer,
         launch=None if program is None else PROGRAMS[program](model, ranked.shape),
         plan=plans.get(ranked.shape),
     )

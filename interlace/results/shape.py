@@ -36,6 +36,7 @@ class Shapes(ShapeAnswer):
             {
                 "shape": row.name,
                 "step_ms": row.time_us / 1e3,
+                "predicted_ms": None if row.predicted_us is None else row.predicted_us / 1e3,
                 "memory_gib": row.memory_bytes / 2**30,
                 "bubble_ms": row.bubble_us / 1e3,
                 "exposed_ms": sum(each.us for each in row.exposed) / 1e3,

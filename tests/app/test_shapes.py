@@ -8,13 +8,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from typer import BadParameter
 
 import interlace
 from app.calls.shapes import ranking, timeline
 from app.cli.rendering.shapes import best_shape
+from app.cli.shape_requests import rows_of
 from app.errors import InvalidRequest
 from app.routers.shapes import EXAMPLE
-from app.schemas.shapes import ShapeAnswer
+from app.schemas.shapes import ShapeAnswer, ShapeBody
 from solver.shapes.efficiency import ASSUMED
 from solver.shapes.hardware import ACCELERATORS, NetworkLevel, joined
 from solver.shapes.published import PUBLISHED
@@ -106,6 +108,20 @@ def test_the_command_says_how_far_it_is(run: Run) -> None:
     assert re.fullmatch(line, last)
 
 
+def test_the_schedules_that_may_be_faster_than_what_is_proven_are_named() -> None:
+    node, network = LEVELS
+    levels = [node | {"bandwidth_gbps": 2400}, network | {"bandwidth_gbps": 3.125}]
+    job = JOB | {"model": "llama2-7b", "gpu": "a100", "levels": levels, "tp": [2], "pp": [2]}
+    given = interlace.shape(job)
+    wider = interlace.shape(job | {"schedules": ["1f1b", "interleaved", "zero_bubble"]})
+    assert wider.best[0].time_us < given.best[0].time_us
+    assert "no other shape of this space has" in next(best_shape(given))
+    said = "This space has no pipelines of the schedules "
+    for answer, names in ((given, "gpipe, zero_bubble, zb_v"), (wider, "gpipe, zb_v, dualpipe")):
+        assert any(note.startswith(f"{said}{names}, ") for note in answer.notes)
+    assert not any(said in note for note in interlace.shape(job | {"pp": [1]}).notes)
+
+
 def test_a_page_of_the_command(run: Run) -> None:
     done = run("shape", *FLAGS, "--price-per-gpu-hour", "2")
     assert (done.returncode, done.stderr) == (0, "")
@@ -135,6 +151,7 @@ def test_measured_steps_give_intervals(tmp_path: Path, run: Run) -> None:
     assert (done.returncode, done.stderr) == (0, "")
     assert "predicted ms (90 %)" in done.stdout
     assert "fitted to 3 measured steps" in done.stdout
+    assert "In the median a row is off by " in done.stdout
     assert "Not determined by the rows: " in done.stdout
     assert "Intervals from so few rows are rough" in done.stdout
     stated = run("shape", *FLAGS, "--rows", str(rows), "--set", "efficiencies.matmul=0.6")
@@ -207,12 +224,53 @@ def test_sums_that_wait_are_said_where_without_them_another_shape_is_first() -> 
         assert not any(each.startswith(said) for each in other.notes)
 
 
+def test_a_table_of_steps_may_be_as_a_spreadsheet_writes_it(tmp_path: Path) -> None:
+    told = tmp_path / "rows.csv"
+    told.write_bytes(
+        b"\xef\xbb\xbftp, dp ,sequence_parallel,reshard,time_us\r\n"
+        b"2,8,1,FALSE,5e6\r\n,,,,\r\n4,4,True,,6e6\r\n"
+    )
+    assert rows_of(told) == [
+        {"shape": {"tp": 2, "dp": 8, "sequence_parallel": True, "reshard": False}, "time_us": 5e6},
+        {"shape": {"tp": 4, "dp": 4, "sequence_parallel": True}, "time_us": 6e6},
+    ]
+    yes_or_no = {name for name, each in ShapeBody.model_fields.items() if each.annotation is bool}
+    for name in yes_or_no:
+        told.write_text(f"{name},time_us\n0,1\n")
+        assert rows_of(told) == [{"shape": {name: False}, "time_us": 1}]
+
+
+@pytest.mark.parametrize(
+    ("text", "detail"),
+    [
+        ("tp,time_us,tp\n2,5e6,4\n", "column tp is there twice"),
+        ("tp,time_us\n2,5e6\n2,5,000,000\n", "line 3: at most 2 cells, one a column, got 4"),
+        ("tp,time_us\n,\n", "no rows"),
+    ],
+)
+def test_a_table_of_steps_that_says_too_much_is_refused(
+    text: str, detail: str, tmp_path: Path
+) -> None:
+    told = tmp_path / "rows.csv"
+    told.write_text(text)
+    with pytest.raises(BadParameter, match=detail):
+        rows_of(told)
+
+
 def test_what_the_rows_predict_is_said_first() -> None:
     rows = [
         {"shape": {"tp": tp, "dp": 16 // tp, "micro_batches": 4 * tp}, "time_us": us}
         for tp, us in ((2, 5.2e6), (4, 5.9e6), (8, 6.4e6))
     ]
-    answer = interlace.shape(JOB | {"rows": rows})
+    answer = interlace.shape(JOB | {"rows": rows, "price_per_gpu_hour": 2})
+    for row in (*answer.best, *answer.front):  # 64 sequences of 8,192 tokens by 16 GPUs
+        assert row.predicted_us is not None
+        rate = 64 * 8192 / (row.predicted_us / 1e6) / 16
+        assert row.tokens_per_s_per_gpu == pytest.approx(rate)
+        assert row.price_per_billion_tokens == pytest.approx(1e9 / rate / 3600 * 2)
+    unfitted = interlace.shape(JOB).best[0]
+    operations = unfitted.mfu * unfitted.time_us  # of the model: of no shape
+    assert answer.best[0].mfu * answer.best[0].predicted_us == pytest.approx(operations)
     first, *others = best_shape(answer)
     assert f"{answer.best[0].predicted_us / 1e3:,.1f} (" in first
     assert " ms a step predicted, " in first
@@ -336,6 +394,7 @@ def test_nothing_fits() -> None:
             ["/rows/0/shape/tp"] * 2,
         ),
         ({"rows": [{"shape": {}, "time_us": 0}]}, ["/rows/0/time_us"]),  # no time
+        ({"rows": [{"shape": {"dp": 8}, "time_us": 5_200}]}, ["/rows/0/time_us"]),  # in ms
         ({"gpu": {"tflops": {"fp8": 1.0}, "memory_gib": 1, "memory_gbps": 1}}, ["/gpu/tflops"]),
         ({"tp": [0]}, ["/tp/0"]),  # no ways
         # of a part no choice is left, or a name is not the GPU's; all at once
@@ -353,7 +412,7 @@ def test_nothing_fits() -> None:
         ({"kernels": KERNELS, "efficiencies": {"matmul": 0.6}}, ["/efficiencies/matmul"]),
         ({"gradient_bytes": 3}, ["/gradient_bytes"]),
         ({"levels": LEVELS[:1]}, ["/levels"]),  # nothing joins the two nodes
-        ({"rows": [{"shape": {"dp": 32}, "time_us": 1.0}]}, ["/rows/0/shape"]),  # more GPUs yet
+        ({"rows": [{"shape": {"dp": 32}, "time_us": 1e9}]}, ["/rows/0/shape"]),  # more GPUs yet
         ({"efficiencies": {"matmul": 1e-300}}, ["/efficiencies/matmul"]),
         (
             {
@@ -364,7 +423,7 @@ def test_nothing_fits() -> None:
             },
             ["/rows/0/model", "/rows/1/shape/tp", "/rows/1/shape/tp"],
         ),
-        ({"rows": [{"shape": {"micro_batches": 1_000_000}, "time_us": 1.0}]}, ["/rows"]),  # work
+        ({"rows": [{"shape": {"micro_batches": 1_000_000}, "time_us": 1e12}]}, ["/rows"]),  # work
         (
             {"levels": [LEVELS[0] | {"table": [[2, 1.0], [1, 2.0]], "table_ranks": 1}, LEVELS[1]]},
             ["/levels/0/table_ranks", "/levels/0/table"],

@@ -37,7 +37,7 @@ def best_shape(answer: ShapeAnswer) -> Iterator[str]:
     best = answer.best[0]
     sure = "others may be faster"
     if answer.is_proven:
-        sure = "no other shape has a shorter simulated step, proven"
+        sure = "no other shape of this space has a shorter simulated step, proven"
     yield f"Best: {best.name}, {_step(best)}, {100 * best.mfu:.1f} % MFU; {sure}."
     likeliest = min(answer.best, key=_expected_us)
     if _expected_us(likeliest) < _expected_us(best):
@@ -65,11 +65,13 @@ def _predicted(row: ShapeRow) -> str:
 
 
 def _rows(rows: Sequence[ShapeRow]) -> Line:
-    heads = ["shape", "step ms", "memory GiB", "bubble %", "exposed %", "tokens/s/GPU", "MFU %"]
     has_prediction = any(row.predicted_us is not None for row in rows)
     has_price = any(row.price_per_billion_tokens is not None for row in rows)
+    heads = ["shape", "step ms", "memory GiB", "bubble %", "exposed %"]
     if has_prediction:
+        heads[1] = "simulated ms"
         heads.append("predicted ms (90 %)")
+    heads += ["tokens/s/GPU", "MFU %"]
     if has_price:
         heads.append("price of 1e9 tokens")
     return table(heads, (list(_cells(row, has_prediction, has_price)) for row in rows))
@@ -81,10 +83,10 @@ def _cells(row: ShapeRow, has_prediction: bool, has_price: bool) -> Iterator[str
     yield f"{row.memory_bytes / 2**30:,.1f}"
     yield f"{100 * row.bubble_us / row.time_us:.1f}"
     yield f"{100 * sum(each.us for each in row.exposed) / row.time_us:.1f}"
-    yield f"{row.tokens_per_s_per_gpu:,.0f}"
-    yield f"{100 * row.mfu:.1f}"
     if has_prediction and row.predicted_us is not None:
         yield f"{_predicted(row)}{' outside' if row.outside else ''}"
+    yield f"{row.tokens_per_s_per_gpu:,.0f}"
+    yield f"{100 * row.mfu:.1f}"
     if has_price and row.price_per_billion_tokens is not None:
         yield f"{row.price_per_billion_tokens:,.2f}"
 
@@ -134,4 +136,5 @@ def _machine(answer: ShapeAnswer) -> Iterator[str]:
         if figure.is_determined:
             yield f"  {figure.name} {figure.value:.4g} (+- {100 * figure.spread:.0f} %)"
     if answer.rows_error is not None:
-        yield f"Each row is off by {100 * answer.rows_error:.1f} % as the others predict it."
+        error = f"{100 * answer.rows_error:.1f} %"
+        yield f"In the median a row is off by {error} as the others predict it."

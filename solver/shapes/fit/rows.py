@@ -88,8 +88,26 @@ def faults_of_rows(rows: Sequence[MeasuredShape]) -> Iterator[Fault]:
             detail = f"Row {i + 1}: precision must be one of the GPU's, {', '.join(rates)}."
             yield Fault(f"/{i}/shape/precision", FaultCode.OUT_OF_RANGE, detail)
         of_model = list(faults_of_transformer(row.model))
-        of_shape = [] if of_model else faults_of_shape(row.shape, row.model)
+        of_shape = [] if of_model else list(faults_of_shape(row.shape, row.model))
         for part, found in (("model", of_model), ("shape", of_shape)):
             for fault in found:
                 detail = f"Row {i + 1}: {fault.detail}"
                 yield Fault(f"/{i}/{part}{fault.pointer}", fault.code, detail)
+        if not of_model and not of_shape and 0 < row.time_us < (least := _least_us(row)):
+            detail = (
+                f"Row {i + 1}: the time of a step must be at least {least:,.0f} us, which the "
+                f"model's multiplications take at the GPU's full rate; got {row.time_us:,g} us."
+            )
+            yield Fault(f"/{i}/time_us", FaultCode.OUT_OF_RANGE, detail)
+
+
+def _least_us(row: MeasuredShape) -> float:
+    """Return the time of a step's multiplications at the highest rate of its GPUs [us].
+
+    Those of attention are left out: a window of the sequence may need fewer.
+    """
+    shape, fastest = row.shape, max(rate for _, rate in row.cluster.accelerator.tflops)
+    sequences = shape.dp * shape.micro_batch * shape.micro_batches
+    counts = row.model.layer_counts(0, row.model.layers)
+    weights = sum(n * each.active_weights for each, n in counts)
+    return 6 * weights * sequences * row.model.sequence / (shape.gpus * fastest * 1e6)
