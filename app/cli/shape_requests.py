@@ -7,6 +7,8 @@ from typing import Any
 import typer
 
 from app.cli.assignments import value_of
+from app.cli.progress import Stage, stage_of
+from solver.shapes.ranking.ranked import ShapeRanking
 
 #: GPUs of all levels beyond the node: more than any job has, as the request cuts it to its own.
 _ALL = 1_048_576
@@ -40,3 +42,11 @@ def rows_of(path: Path | None) -> list[dict[str, Any]] | None:
     if not rows:
         raise typer.BadParameter(f"{path}: no rows", param_hint="--rows")
     return rows
+
+
+def shape_stage(
+    phase: str, done: int, total: int | None, so_far: ShapeRanking, *_answer: object
+) -> Stage:
+    """Return how far a ranking is."""
+    best = so_far.best[0].step.time_us if so_far.best else None
+    return stage_of(phase, done, total, best, so_far.lower_bound_us)
