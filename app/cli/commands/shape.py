@@ -114,7 +114,7 @@ def shape(
         body = assigned.on({**body, **fields}) if isinstance(body, dict) else body
         request = checked_plain(body, ShapeRequest)
         if at:
-            answer = at.shape(request)
+            answer = at.shape(request, in_lines=progress)
         else:
             with following(in_lines=progress) as show:
                 answer = answer_of(request, lambda *far: show(shape_stage(*far)))
