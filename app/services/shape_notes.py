@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
+from app.services.shape_plans import PLANS
 from solver.shapes.fit.as_run import TableRun
 from solver.shapes.fit.shape_fit import FEW_ROWS, ShapeFit
 from solver.shapes.ranking.first_answers import BOUNDS
@@ -144,5 +145,5 @@ def _not_done(ranking: ShapeRanking, stopped: str | None) -> Iterator[str]:
             f"{ranking.cut:,} shapes were not simulated, as too much work: they may belong among "
             "the others given."
         )
-    if stopped is not None:
+    if stopped == PLANS:
         yield "Stopped before all plans inside the best shapes were made."

@@ -85,7 +85,11 @@ function tell(host, answer) {
           " ",
           answer.is_proven ? el("span", { class: "badge optimal" }, term("proven")) : null,
         ],
-        answer.is_proven ? "of simulated steps in this space" : "in simulated time; the gap is open",
+        answer.is_proven
+          ? "of simulated steps in this space"
+          : answer.lower_bound_us === null
+            ? "unknown: not every shape has a bound"
+            : "in simulated time; the gap is open",
       ),
       figure("today", "memory of its fullest rank", bytes(best.memory_bytes), [
         `${percent(best.mfu)} `,
