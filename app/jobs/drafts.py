@@ -26,13 +26,13 @@ class _Shape(msgspec.Struct):
     time_us: float
 
 
-class _Ranking(msgspec.Struct):
+class _ShapeRanking(msgspec.Struct):
     best: list[_Shape]
     lower_bound_us: float | None
 
 
 _PLAN, _SWEEP = msgspec.json.Decoder(_Plan), msgspec.json.Decoder(_Sweep)
-_RANKING = msgspec.json.Decoder(_Ranking)
+_RANKING = msgspec.json.Decoder(_ShapeRanking)
 
 
 def draft_of(kind: str, text: bytes) -> tuple[DraftAnswer, dict[str, Any]]:
