@@ -183,7 +183,8 @@ def _include(app: FastAPI) -> None:
         comparisons,
     ):
         app.include_router(routes.router, dependencies=strict)
-    app.include_router(graphs.imports, dependencies=strict)
+    for jobs_beside in (graphs.imports, shapes.rankings):
+        app.include_router(jobs_beside, dependencies=strict)
     for others in (health, metrics, docs, pages):
         app.include_router(others.router)
 

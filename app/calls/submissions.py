@@ -17,7 +17,7 @@ from app.storage.idempotency import IdempotencyKey
 
 
 def checked(store: Store, body: bytes, kind: str) -> Checked:
-    """Check a small request about a graph, which the server makes a job of.
+    """Check a small request, which the server makes a job of.
 
     Raises
     ------
@@ -28,7 +28,7 @@ def checked(store: Store, body: bytes, kind: str) -> Checked:
 
 
 def problem(store: Store, body: bytes, kind: str, wanted: Wanted) -> Receipt:
-    """Make a job of a request about a graph.
+    """Make a job of a request.
 
     Raises
     ------

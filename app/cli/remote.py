@@ -42,6 +42,7 @@ from interlace_client import (
     IMPORTS,
     PARAMETER_SERVERS,
     PLANS,
+    RANKINGS,
     SIMULATIONS,
     SWEEPS,
     Client,
@@ -69,7 +70,7 @@ _ANSWER_S, _WORK_S = 10.0, 60.0
 
 #: What has a page under its own id; its path on the page is that of the API.
 _PAGES = (
-    *(kind.name for kind in (PLANS, SIMULATIONS, SWEEPS, IMPORTS, PARAMETER_SERVERS)),
+    *(kind.name for kind in (PLANS, SIMULATIONS, SWEEPS, IMPORTS, PARAMETER_SERVERS, RANKINGS)),
     *("graphs", "cost-models"),
 )
 
@@ -166,9 +167,9 @@ class Server:
         """Rank node sets for a job."""
         return self._posted("/v1/allocations", _body(request), AllocationAnswer, 10 * _WORK_S)
 
-    def shape(self, request: ShapeRequest) -> ShapeAnswer:
+    def shape(self, request: ShapeRequest, *, in_lines: bool = False) -> ShapeAnswer:
         """Rank the shapes of a job."""
-        return self._posted("/v1/shapes", _body(request), ShapeAnswer, 10 * _WORK_S)
+        return self._solved(RANKINGS, request, None, ShapeAnswer, in_lines=in_lines)
 
     def shape_timeline(self, request: ShapeTimelineRequest) -> dict[str, Any]:
         """Draw a step of one shape."""

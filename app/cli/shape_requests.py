@@ -8,6 +8,8 @@ from typing import Any
 import typer
 
 from app.cli.assignments import value_of
+from app.cli.progress import Stage, stage_of
+from solver.shapes.ranking.ranked import ShapeRanking
 
 #: GPUs of all levels beyond the node: more than any job has, as the request cuts it to its own.
 _ALL = 1_048_576
@@ -100,3 +102,11 @@ def _cell(name: str, text: str) -> Any:
 
 def _unfit(detail: str) -> typer.BadParameter:
     return typer.BadParameter(detail, param_hint="--rows")
+
+
+def shape_stage(
+    phase: str, done: int, total: int | None, so_far: ShapeRanking, *_answer: object
+) -> Stage:
+    """Return how far a ranking is."""
+    best = so_far.best[0].step.time_us if so_far.best else None
+    return stage_of(phase, done, total, best, so_far.lower_bound_us)

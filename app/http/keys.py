@@ -63,6 +63,7 @@ _OPEN_BELOW = (
     "/graphs/",
     "/cost-models/",
     "/predictions/",
+    "/shapes/rankings/",
     "/runs/",
     "/help/",
 )

@@ -1,4 +1,4 @@
-"""Requests about graphs, checked and hashed; children do it."""
+"""Requests for jobs, checked and hashed; children do it."""
 
 from codecs import BOM_UTF8
 from contextlib import suppress
@@ -6,12 +6,12 @@ from contextlib import suppress
 import msgspec
 
 from app import VERSION
-from app.jobs.kinds import MODELS
+from app.jobs.kinds import MODELS, RANKING
 from app.jobs.requests import Checked
 from app.jobs.sizes import is_small
 from app.limits import BIG_BODY_BYTES
 from app.reading.references import LargeGraph, Library
-from app.reading.requests import read_body
+from app.reading.requests import read_body, read_plain
 from app.references import resolve
 from app.schemas.networks import CostModelBody
 from app.storage.database import Store
@@ -20,7 +20,7 @@ from app.storage.library import library_of
 
 
 def check(store: Store, kind: str, body: bytes | bytearray) -> Checked:
-    """Check a request about a graph, for whoever sees the store.
+    """Check a request for a job, for whoever sees the store.
 
     A request of more than :data:`BIG_BODY_BYTES`, its stored graph included, is checked by the job.
 
@@ -30,6 +30,8 @@ def check(store: Store, kind: str, body: bytes | bytearray) -> Checked:
         As :func:`app.reading.requests.read_body` does.
     """
     if len(body) <= BIG_BODY_BYTES:
+        if kind == RANKING:
+            return _read_shapes(body)
         with suppress(LargeGraph):
             return _read(store, kind, body)
     return Checked("", None, fingerprint(kind, VERSION, bytes(body)))
@@ -52,6 +54,16 @@ def _read(store: Store, kind: str, body: bytes | bytearray) -> Checked:
     name = request.own_name or (found.name if found else "")
     small = is_small(kind, found, request)
     return Checked(name, request.asked_s, content, not named, small)
+
+
+def _read_shapes(body: bytes | bytearray) -> Checked:
+    from app.schemas.shapes import ShapeRequest  # noqa: PLC0415 - takes time
+    from app.services.shape_spaces import checked_space  # noqa: PLC0415 - takes time
+
+    request = read_plain(body, ShapeRequest)
+    checked_space(request)
+    content = fingerprint(RANKING, VERSION, _sorted(body))
+    return Checked(request.own_name, request.asked_s, content, is_lasting=True)
 
 
 def _sorted(body: bytes | bytearray) -> bytes:

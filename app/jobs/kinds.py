@@ -5,7 +5,7 @@ from dataclasses import dataclass
 PLAN, SIMULATION, SWEEP, IMPORT = "plan", "simulation", "sweep", "import"
 
 
-PARAMETER_SERVER = "parameter_server"
+PARAMETER_SERVER, RANKING = "parameter_server", "ranking"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +49,10 @@ _SWEEP = (
 _PARAMETER_SERVER = (
     "runtime_s name profiled_steps rows knees notes evidence warnings request version"
 )
+_RANKING = (
+    "model parameters gpus best front shapes too_large simulated cut is_proven lower_bound_us "
+    "figures rows rows_error notes version"
+)
 _IMPORT = "graph_id cluster costs steps report"
 
 
@@ -62,16 +66,18 @@ KINDS = {
         tuple(_PARAMETER_SERVER.split()),
         "predictions",
     ),
+    RANKING: JobKind("ranking", "/v1/shapes/rankings", tuple(_RANKING.split()), "solves"),
     IMPORT: JobKind("import", "/v1/imports", tuple(_IMPORT.split()), "solves"),
 }
 
 
-#: What is posted about a graph, by reference (:mod:`app.references`).
+#: What is posted as JSON, by reference (:mod:`app.references`).
 MODELS = {
     PLAN: "app.schemas.plans:PlanRequest",
     SIMULATION: "app.schemas.simulations:SimulationRequest",
     SWEEP: "app.schemas.sweeps:SweepRequest",
     PARAMETER_SERVER: "app.schemas.parameter_servers:ParameterServerRequest",
+    RANKING: "app.schemas.shapes:ShapeRequest",
 }
 
 

@@ -80,13 +80,14 @@ class ProgressWriter:
         total: int | None = None,
         incumbent_us: float | None = None,
         lower_bound_us: float | None = None,
+        incumbent: str | None = None,
     ) -> None:
         """Say how far the work is: times of the best so far and of the bound in us."""
         self._progress = {
             "phase": phase,
             "completed": completed,
             "total": total,
-            **reached(incumbent_us, lower_bound_us),
+            **reached(incumbent_us, lower_bound_us, incumbent),
         }
 
     def draft(self, text_of: Callable[[], str], kept_of: Callable[[], bytes] | None = None) -> None:

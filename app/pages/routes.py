@@ -34,6 +34,7 @@ PAGES = (
     ("/imports/{job_id}", "import", "Import"),
     ("/graphs/{graph_id}", "graph", "Graph"),
     ("/shapes", "shapes", "Shapes of a job"),
+    ("/shapes/rankings/{job_id}", "shapes", "Shapes of a job"),
     ("/allocations", "allocations", "Where to put a job"),
     ("/mixes", "mixes", "Jobs that share links"),
     ("/compare", "compare", "Compare"),
@@ -74,7 +75,7 @@ def _unfilled(name: str, title: str) -> Callable[[], HTMLResponse]:
     return lambda: HTMLResponse(page_file(name, title, {}), headers=_SAVED)
 
 
-for _path, _name, _title in PAGES:
+for _name, _title in dict.fromkeys((name, title) for _, name, title in PAGES):
     if _name in SAVED:
         router.add_api_route(f"/one-file/{_name}.html", _unfilled(_name, _title), methods=["GET"])
 

@@ -9,6 +9,7 @@ from app.schemas.imports import ImportAnswer
 from app.schemas.lists import JobOut
 from app.schemas.parameter_servers import ParameterServerAnswer
 from app.schemas.plans import PlanAnswer
+from app.schemas.shapes import ShapeAnswer
 from app.schemas.simulations import SimulationAnswer
 from app.schemas.sweeps import SweepAnswer
 
@@ -42,6 +43,9 @@ ParameterServerOut = _with_job(
     ParameterServerAnswer,
     "A prediction of training through parameter servers, and the job that makes it.",
 )
+
+
+RankingOut = _with_job("RankingOut", ShapeAnswer, "A ranking of shapes, and the job that makes it.")
 
 
 ImportOut = _with_job("ImportOut", ImportAnswer, "The job that reads files as a graph.")

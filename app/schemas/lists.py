@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from app.schemas.base import AnswerModel
+from app.schemas.base import AnswerModel, is_unknown
 from app.schemas.problem_details import FaultOut
 
 #: What is proven of a plan, as by :func:`solver.bounds.status.status_of`.
@@ -28,6 +28,13 @@ class Progress(AnswerModel):
     ]
     lower_bound_us: Annotated[float | None, Field(description="Best bound so far [us].")]
     gap: Annotated[float | None, Field(description="Incumbent / bound - 1.")]
+    incumbent: Annotated[
+        str | None,
+        Field(
+            exclude_if=is_unknown,
+            description="Of a ranking, the best shape so far; other jobs leave it out.",
+        ),
+    ] = None
     heartbeat_at: Annotated[
         datetime | None, Field(description="When it last showed that it is at work.")
     ]
@@ -100,16 +107,31 @@ class ParameterServerSummary(JobSummary):
     rows: Annotated[int | None, Field(description="How many rows it has.")]
 
 
+class RankingSummary(JobSummary):
+    """A ranking of shapes in a list."""
+
+    shape: Annotated[str | None, Field(description="The best shape; null where none is given.")]
+    iteration_time_us: Annotated[float | None, Field(description="Of its step, simulated [us].")]
+    gap: Annotated[float | None, Field(description="Its step / lower bound - 1.")]
+
+
 class ImportSummary(JobSummary):
     """An import in a list."""
 
     graph_id: str | None
 
 
-class JobEntry(PlanSummary, SimulationSummary, SweepSummary, ParameterServerSummary, ImportSummary):
+class JobEntry(
+    PlanSummary,
+    SimulationSummary,
+    SweepSummary,
+    ParameterServerSummary,
+    RankingSummary,
+    ImportSummary,
+):
     """A job of any kind in a list; what its kind does not tell is null."""
 
-    kind: Literal["plan", "simulation", "sweep", "parameter_server", "import"]
+    kind: Literal["plan", "simulation", "sweep", "parameter_server", "ranking", "import"]
 
 
 class JobPage(AnswerModel):
@@ -142,6 +164,12 @@ class ParameterServerList(JobPage):
     """Predictions of training through parameter servers, the newest first."""
 
     predictions: list[ParameterServerSummary]
+
+
+class RankingList(JobPage):
+    """Rankings of shapes, the newest first."""
+
+    rankings: list[RankingSummary]
 
 
 class ImportList(JobPage):

@@ -4,6 +4,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
+from app.limits import JOB_TIME_LIMIT_S
 from app.schemas.base import AnswerModel, Name, OneOf, RequestModel
 from solver.shapes.communication.shape_plan import ShapePlan
 from solver.shapes.efficiency import ASSUMED, FIGURES, Efficiencies
@@ -265,6 +266,17 @@ class ShapeRequest(RequestModel):
     launch: Annotated[
         Program | None, Field(description="A program whose arguments the shapes are to have.")
     ] = None
+
+    @property
+    def own_name(self) -> str:
+        """What its job is called: as its model."""
+        model = self.model if isinstance(self.model, str) else self.model.name
+        return f"{model} on {self.gpus:,} GPUs"
+
+    @property
+    def asked_s(self) -> float:
+        """The time that its job asks for [s]."""
+        return JOB_TIME_LIMIT_S
 
     def to_space(self) -> ShapeSpace:
         """Return the shapes as the solver knows them."""

@@ -2,11 +2,14 @@
 
 from collections.abc import Iterator, Sequence
 
+from app.services.shape_plans import PLANS
 from solver.shapes.fit.as_run import TableRun
 from solver.shapes.fit.shape_fit import FEW_ROWS, ShapeFit
 from solver.shapes.kernels import MeasuredKernels
 from solver.shapes.pipeline.orders import ORDERS
-from solver.shapes.ranking.rank import MEMORY_SHARE, RankedShape, ShapeRanking
+from solver.shapes.ranking.first_answers import BOUNDS
+from solver.shapes.ranking.rank import MEMORY_SHARE, SIMULATION
+from solver.shapes.ranking.ranked import RankedShape, ShapeRanking
 from solver.shapes.ranking.space import RuledOut
 
 
@@ -17,12 +20,15 @@ def notes_of(
     out: Sequence[RuledOut],
     kernels: MeasuredKernels | None,
     schedules: Sequence[str],
+    stopped: str | None = None,
 ) -> Iterator[str]:
     """Yield what was assumed, what the proof is of, and which choices no shape has.
 
-    ``schedules`` are those of the space.
+    ``schedules`` are those of the space; ``stopped`` is the phase that a ranking did not get
+    beyond.
     """
     yield from _proof(ranking)
+    yield from _not_done(ranking, stopped)
     yield from _other_schedules(ranking, schedules)
     yield from _left_out(out)
     yield from _overlaps(ranking)
@@ -145,8 +151,24 @@ def _proof(ranking: ShapeRanking) -> Iterator[str]:
     elif ranking.lower_bound_us is not None:
         gap = ranking.best[0].step.time_us / ranking.lower_bound_us - 1
         yield f"Not proven: a shape that was not simulated may be {gap:.1%} faster, not more."
-    if ranking.best and ranking.cut:
+
+
+def _not_done(ranking: ShapeRanking, stopped: str | None) -> Iterator[str]:
+    """Yield what was left out as too much work, or when the ranking was stopped."""
+    if stopped == BOUNDS:
+        yield (
+            f"Stopped while shapes got their bounds: {ranking.shapes:,} were looked at, "
+            f"{ranking.simulated:,} of them simulated. Any other may be faster."
+        )
+    elif stopped == SIMULATION:
+        yield (
+            f"Stopped before its end: {ranking.cut:,} shapes to come may belong among those given, "
+            "others on the front."
+        )
+    elif ranking.best and ranking.cut:
         yield (
             f"{ranking.cut:,} shapes were not simulated, as too much work: they may belong among "
             "the others given."
         )
+    if stopped == PLANS:
+        yield "Stopped before all plans inside the best shapes were made."

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from app.reading.graph_faults import checked_graph
 from app.schemas.allocations import AllocatedJobBody
 from app.services import examples
-from app.services.shapes import gpu_of, model_of
+from app.services.shape_spaces import gpu_of, model_of
 from solver.clusters.topology import Topology
 from solver.clusters.workloads import DataParallelJob, ShapedJob, Workload
 from solver.codes import FaultCode

@@ -47,7 +47,10 @@ class AnswerClass:
 _TIMES = "iteration_time_us! compute_time_us!"
 _SENT = "runtime_s! buckets! parts!"
 _SPEEDS = "lin_examples_per_s cynthia_examples_per_s bound_examples_per_s"
-_PROGRESS = ("phase", "completed", "total", "incumbent_us", "lower_bound_us", "gap", "heartbeat_at")
+_PROGRESS = (
+    *("phase", "completed", "total", "incumbent_us", "lower_bound_us", "gap", "heartbeat_at"),
+    "incumbent",
+)
 
 #: A class of a component comes before those whose fields it is of.
 ANSWERS = (
@@ -136,6 +139,21 @@ resource gains when it is twice as fast, as a share.""",
         "id state runtime_s! rows! knees! notes! raw",
         doc="Training through parameter servers: rows, and a knee for each bandwidth.",
         needs=("rows",),
+    ),
+    AnswerClass(
+        "ShapeRow",
+        "ShapeRow",
+        "name time_us predicted_us low_us high_us memory_bytes bubble_us tokens_per_s_per_gpu mfu "
+        "price_per_billion_tokens why raw",
+        doc="A shape with its figures; ``raw`` has its parts, its launch arguments and its plan.",
+    ),
+    AnswerClass(
+        "Ranking",
+        "RankingOut",
+        "id state best! front! shapes! too_large! simulated! cut! is_proven! lower_bound_us "
+        "notes! raw",
+        doc="The best shapes of a job, the fastest first, and what is proven of the others.",
+        needs=("best",),
     ),
     AnswerClass(
         "Placement",

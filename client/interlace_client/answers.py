@@ -84,6 +84,8 @@ class Progress:
         Incumbent / bound - 1.
     heartbeat_at
         When it last showed that it is at work.
+    incumbent
+        Of a ranking, the best shape so far; other jobs leave it out.
     """
 
     job_id: str
@@ -95,6 +97,7 @@ class Progress:
     lower_bound_us: float | None = None
     gap: float | None = None
     heartbeat_at: str | None = None
+    incumbent: str | None = None
 
     @classmethod
     def of(cls, raw: Json) -> Progress:
@@ -110,6 +113,7 @@ class Progress:
             lower_bound_us=progress.get("lower_bound_us"),
             gap=progress.get("gap"),
             heartbeat_at=progress.get("heartbeat_at"),
+            incumbent=progress.get("incumbent"),
         )
 
 
@@ -624,6 +628,115 @@ class Throughput:
             runtime_s=raw["runtime_s"],
             rows=tuple(ThroughputRow.of(each) for each in raw["rows"]),
             knees=tuple(Knee.of(each) for each in raw["knees"] or ()),
+            notes=tuple(raw["notes"] or ()),
+            raw=raw,
+        )
+
+
+@dataclass(frozen=True)
+class ShapeRow:
+    """A shape with its figures; ``raw`` has its parts, its launch arguments and its plan.
+
+    Attributes
+    ----------
+    name
+        What differs from 1.
+    time_us
+        Simulated time of a step [us].
+    predicted_us
+        With what measured steps tell besides [us].
+    low_us
+        Nine of ten steps are between [us]; None where rows are too few.
+    memory_bytes
+        Of the fullest rank, at its peak.
+    tokens_per_s_per_gpu
+        By the predicted time, without one by the simulated.
+    mfu
+        Likewise; without what is computed again.
+    price_per_billion_tokens
+        Likewise; None without a price.
+    """
+
+    name: str
+    time_us: float
+    predicted_us: float | None
+    low_us: float | None
+    high_us: float | None
+    memory_bytes: float
+    bubble_us: float
+    tokens_per_s_per_gpu: float
+    mfu: float
+    price_per_billion_tokens: float | None
+    why: str
+    raw: Json = field(repr=False, compare=False)
+
+    @classmethod
+    def of(cls, raw: Json) -> ShapeRow:
+        """Read it from JSON."""
+        return cls(
+            name=raw["name"],
+            time_us=raw["time_us"],
+            predicted_us=raw["predicted_us"],
+            low_us=raw["low_us"],
+            high_us=raw["high_us"],
+            memory_bytes=raw["memory_bytes"],
+            bubble_us=raw["bubble_us"],
+            tokens_per_s_per_gpu=raw["tokens_per_s_per_gpu"],
+            mfu=raw["mfu"],
+            price_per_billion_tokens=raw["price_per_billion_tokens"],
+            why=raw["why"],
+            raw=raw,
+        )
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """The best shapes of a job, the fastest first, and what is proven of the others.
+
+    Attributes
+    ----------
+    state
+        ``timed_out``: its time was over and nothing was in hand; a plan in hand makes it
+        ``succeeded``.
+    too_large
+        Shapes that do not fit in memory.
+    cut
+        Not simulated, as too much work, though perhaps among the best.
+    is_proven
+        No shape of the space has a shorter simulated step; of the model alone.
+    notes
+        What was assumed, and what the proof is of.
+    """
+
+    id: str
+    state: str
+    best: tuple[ShapeRow, ...]
+    front: tuple[ShapeRow, ...]
+    shapes: int
+    too_large: int
+    simulated: int
+    cut: int
+    is_proven: bool
+    lower_bound_us: float | None
+    notes: tuple[str, ...]
+    raw: Json = field(repr=False, compare=False)
+
+    @classmethod
+    def of(cls, raw: Json) -> Ranking | None:
+        """Read it from JSON; None when there is none yet."""
+        if not isinstance(raw.get("best"), list):
+            return None
+        return cls(
+            id=raw["id"],
+            state=raw["state"],
+            best=tuple(ShapeRow.of(each) for each in raw["best"]),
+            front=tuple(ShapeRow.of(each) for each in raw["front"] or ()),
+            shapes=raw["shapes"],
+            too_large=raw["too_large"],
+            simulated=raw["simulated"],
+            cut=raw["cut"],
+            is_proven=raw["is_proven"],
+            lower_bound_us=raw["lower_bound_us"],
             notes=tuple(raw["notes"] or ()),
             raw=raw,
         )

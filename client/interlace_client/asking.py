@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import quote
 from uuid import uuid4
 
-from interlace_client.answers import Json, Placements, Throughput
+from interlace_client.answers import Json, Placements, Ranking, Throughput
 from interlace_client.bodies import (
     Content,
     Files,
@@ -19,7 +19,7 @@ from interlace_client.bodies import (
 )
 from interlace_client.errors import UnexpectedAnswer
 from interlace_client.imported_graph import ImportedGraph
-from interlace_client.jobs import IMPORTS, PARAMETER_SERVERS, Job, Kind, Page
+from interlace_client.jobs import IMPORTS, PARAMETER_SERVERS, RANKINGS, Job, Kind, Page
 from interlace_client.options import How, split
 from interlace_client.sending import Deadline, ServiceCall, Steps, Tries, done, sent, shaped
 from interlace_client.waiting import answered, job_of, patience, stopped, waited
@@ -50,6 +50,12 @@ def predict_parameter_server(keywords: Mapping[str, Any], tries: Tries) -> Steps
     graph = fields.pop("graph", None)
     given = {} if graph is None else graph_field(graph)
     return run(PARAMETER_SERVERS, {**given, **fields}, how, tries)
+
+
+def rank_shapes(keywords: Mapping[str, Any], tries: Tries) -> Steps[Ranking]:
+    """Write a request for shapes, submit it and wait for its result."""
+    how, fields = split(keywords)
+    return run(RANKINGS, fields, how, tries)
 
 
 def run(kind: Kind[T], request: Mapping[str, Any], how: How, tries: Tries) -> Steps[T]:

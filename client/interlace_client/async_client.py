@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         Json,
         Placements,
         Plan,
+        Ranking,
         Run,
         RunPage,
         RunPlan,
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
         Placing,
         Planning,
         PredictingParameterServer,
+        RankingShapes,
         Simulating,
         Starting,
         Sweeping,
@@ -138,6 +140,21 @@ class AsyncClient:
         """Predict training through parameter servers from profiled steps or a graph."""
         given = {"batch_size": batch_size, **fields}
         return await self._done(asking.predict_parameter_server(given, self._tries))
+
+    async def rank_shapes(
+        self,
+        *,
+        model: str | Mapping[str, Any],
+        gpu: str | Mapping[str, Any],
+        gpus: int,
+        levels: Sequence[Mapping[str, Any]],
+        global_batch: int,
+        **fields: Unpack[RankingShapes],
+    ) -> Ranking:
+        """Rank the parallelisms of a model on a cluster; cancelled, a job keeps the best so far."""
+        job: dict[str, Any] = {"model": model, "gpu": gpu, "gpus": gpus, "levels": levels}
+        given = {**job, "global_batch": global_batch, **fields}
+        return await self._done(asking.rank_shapes(given, self._tries))
 
     async def placements(self, graph: Graph | None = None, **fields: Unpack[Placing]) -> Placements:
         """Compare placements of parameter servers for a graph, or for a model that fields say."""

@@ -10,6 +10,7 @@ from interlace_client.answers import (
     Json,
     Plan,
     Progress,
+    Ranking,
     Simulation,
     Sweep,
     Throughput,
@@ -43,6 +44,7 @@ SWEEPS: Kind[Sweep] = Kind("sweeps", Sweep.of)
 PARAMETER_SERVERS: Kind[Throughput] = Kind(
     "predictions/parameter-server", Throughput.of, "predictions"
 )
+RANKINGS: Kind[Ranking] = Kind("shapes/rankings", Ranking.of, "rankings")
 IMPORTS: Kind[ImportedGraph] = Kind("imports", ImportedGraph.of)
 
 
@@ -50,8 +52,8 @@ IMPORTS: Kind[ImportedGraph] = Kind("imports", ImportedGraph.of)
 class Job(Generic[T]):
     """A job as the service told it last; times are ISO 8601.
 
-    ``result`` is what it made: the answer of one that succeeded, of a cancelled plan the best so
-    far, else None. ``raw`` is the whole object.
+    ``result`` is what it made: the answer of one that succeeded, of a cancelled plan or ranking
+    the best so far, else None. ``raw`` is the whole object.
     """
 
     kind: Kind[T]

@@ -110,6 +110,32 @@ class PredictingParameterServer(WaitOptions, total=False):
     explain: bool | None
 
 
+class RankingShapes(WaitOptions, total=False):
+    """Of rankings of shapes: which parts are tried, what is known of the machine, how many."""
+
+    sequence: int | None
+    tp: Sequence[int] | None
+    pp: Sequence[int] | None
+    cp: Sequence[int] | None
+    ep: Sequence[int] | None
+    micro_batch: Sequence[int] | None
+    vpp: Sequence[int] | None
+    schedules: Sequence[str] | None
+    sequence_parallel: Sequence[bool] | None
+    shardings: Sequence[str] | None
+    recomputations: Sequence[str] | None
+    precision: str | None
+    flash_attention: bool | None
+    gradient_bytes: int | None
+    overlapped_buckets: int | None
+    efficiencies: _Fields | None
+    rows: Sequence[_Fields] | None
+    price_per_gpu_hour: float | None
+    count: int | None
+    planned: int | None
+    launch: str | None
+
+
 class Placing(TypedDict, total=False):
     """Of placements of parameter servers, whose model is a graph, ``model_bytes`` or ``keys``."""
 

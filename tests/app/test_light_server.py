@@ -7,13 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from app.jobs.kinds import IMPORT, KINDS, MODELS, PARAMETER_SERVER, PLAN, SIMULATION, SWEEP
+from app.jobs.kinds import IMPORT, KINDS, MODELS, PARAMETER_SERVER, PLAN, RANKING, SIMULATION, SWEEP
 from app.jobs.tasks.work import WORK
 from app.references import resolve
 from app.schemas.base import AnswerModel
 from app.schemas.imports import ImportAnswer
 from app.schemas.parameter_servers import ParameterServerAnswer
 from app.schemas.plans import PlanAnswer
+from app.schemas.shapes import ShapeAnswer
 from app.schemas.simulations import SimulationAnswer
 from app.schemas.sweeps import SweepAnswer
 from app.write_names import MODULE, module
@@ -76,6 +77,7 @@ def test_names_are_those_of_the_solver() -> None:
         (SIMULATION, SimulationAnswer),
         (SWEEP, SweepAnswer),
         (PARAMETER_SERVER, ParameterServerAnswer),
+        (RANKING, ShapeAnswer),
         (IMPORT, ImportAnswer),
     ],
 )

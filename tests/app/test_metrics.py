@@ -101,7 +101,7 @@ def test_jobs(service: Service) -> None:
     assert [since(name, kind="plan") for name in how] == [1, 1]
     assert since("interlace_job_run_seconds_sum", kind="plan") > 0
     found = scraped(service.client)
-    for kind in ("plan", "simulation", "sweep", "parameter_server", "import"):
+    for kind in ("plan", "simulation", "sweep", "parameter_server", "ranking", "import"):
         for state in ("queued", "running"):
             assert value(found, "interlace_jobs", kind=kind, state=state) == 0
     ended_ones = {name for name, labels in found if ("state", "succeeded") in labels}

@@ -6,6 +6,7 @@ import pytest
 
 from app.names import RIVALS
 from app.routers.parameter_servers import EXAMPLE as PREDICTED
+from app.routers.shapes import EXAMPLE as RANKED
 from app.routers.simulations import EXAMPLE as SIMULATED
 from app.routers.sweeps import EXAMPLE as SWEPT
 from app.services.examples import TWO_LAYERS
@@ -21,6 +22,7 @@ from tests.app.service import Json, Service, faults, two_layers
         ("/v1/simulations", SIMULATED),
         ("/v1/sweeps", SWEPT),
         ("/v1/predictions/parameter-server", PREDICTED),
+        ("/v1/shapes/rankings", {**RANKED, "planned": 0}),
     ],
 )
 def test_what_was_posted_is_given_back(service: Service, path: str, body: Json) -> None:

@@ -19,10 +19,11 @@ from app.routers.shapes import EXAMPLE
 from app.schemas.shapes import ShapeAnswer, ShapeBody
 from solver.shapes.efficiency import ASSUMED
 from solver.shapes.hardware import ACCELERATORS, NetworkLevel, joined
+from solver.shapes.job_shape import JobShape
 from solver.shapes.published import PUBLISHED
 from solver.shapes.step import simulate_step
 from tests.app.command import Run
-from tests.app.service import Service
+from tests.app.service import Service, posted
 
 LEVELS: list[dict[str, Any]] = [
     {"name": "node", "gpus": 8, "bandwidth_gbps": 3600},
@@ -511,3 +512,74 @@ def test_the_command_writes_the_timeline_of_the_best(
     assert run("shape", *FLAGS, "--timeline", str(here)).returncode == 0
     assert run("shape", *FLAGS, "--timeline", str(there), "--server", url).returncode == 0
     assert json.loads(here.read_text()) == json.loads(there.read_text())
+
+
+#: So many shapes that ranking them takes seconds.
+MANY_SHAPES: dict[str, Any] = {
+    "model": "llama3-70b",
+    "gpu": "h100",
+    "gpus": 1024,
+    "levels": [LEVELS[0], LEVELS[1] | {"gpus": 1024}],
+    "global_batch": 2048,
+    "cp": [1, 2, 4],
+    "schedules": ["gpipe", "1f1b", "interleaved", "zero_bubble"],
+    "shardings": ["none", "optimizer", "gradients", "parameters"],
+}
+RANKINGS = "/v1/shapes/rankings"
+
+
+def test_a_job_answers_as_the_call_does(service: Service) -> None:
+    made = posted(service.client, RANKINGS, json=JOB, params={"tag": "of this test"})
+    assert made.status_code == 201
+    job = made.json()
+    answer = service.client.post("/v1/shapes", json=JOB).json()
+    assert {name: job[name] for name in answer} == answer
+    assert job["state"] == "succeeded"
+    [row] = service.client.get(RANKINGS, params={"tag": "of this test"}).json()["rankings"]
+    best = answer["best"][0]
+    assert (row["name"], row["shape"]) == ("llama3-8b on 16 GPUs", best["name"])
+    assert (row["iteration_time_us"], row["gap"]) == (best["time_us"], 0.0)
+    again = service.client.post(RANKINGS, json=JOB, headers={"cache-control": "max-age=0"})
+    assert again.headers["cache-status"] == "interlace; hit"
+
+
+@pytest.mark.parametrize(
+    ("changes", "pointer"), [({"gpus": 0}, "/gpus"), ({"tp": [3]}, "/tp"), ({"gpu": "x"}, "/gpu")]
+)
+def test_what_is_wrong_with_a_request_makes_no_job(
+    service: Service, changes: dict[str, Any], pointer: str
+) -> None:
+    refused = service.client.post(RANKINGS, json=JOB | changes, params={"wait": 0})
+    assert refused.status_code == 422
+    assert [fault["pointer"] for fault in refused.json()["errors"]] == [pointer]
+
+
+def test_a_ranking_tells_how_far_it_is_and_keeps_what_it_has(service: Service) -> None:
+    begun = service.client.post(RANKINGS, json=MANY_SHAPES, params={"wait": 0})
+    assert begun.status_code == 202
+    place = begun.headers["location"]
+    told = []
+    with service.client.stream("GET", f"{place}/events") as events:
+        for line in events.iter_lines():
+            if not line.startswith("data: "):
+                continue
+            progress = json.loads(line.removeprefix("data: "))["progress"]
+            if progress is None or progress["phase"] is None:
+                continue
+            told.append(progress)
+            if progress["phase"] != "bounds" or progress["completed"] > 1000:
+                break
+    assert all(each["lower_bound_us"] is None for each in told if each["phase"] == "bounds")
+    assert told[-1]["incumbent"]
+    assert told[-1]["incumbent_us"] > 0
+    job = service.client.post(f"{place}/cancel").json()
+    assert job["state"] == "cancelled"
+    assert job["progress"]["incumbent"] == job["best"][0]["name"]
+    assert job["progress"]["incumbent_us"] == job["best"][0]["time_us"]
+    assert job["shapes"] >= told[-1]["completed"]
+    assert any(note.startswith("Stopped ") for note in job["notes"])
+    levels = tuple(NetworkLevel(**level) for level in MANY_SHAPES["levels"])
+    cluster = joined(ACCELERATORS["h100"], 1024, levels)
+    shape = JobShape(**job["best"][0]["shape"])
+    step = simulate_step(PUBLISHED["llama3-70b"], cluster, shape, ASSUMED)
+    assert job["best"][0]["time_us"] == step.time_us

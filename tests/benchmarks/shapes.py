@@ -29,6 +29,7 @@ from solver.shapes.job_shape import BY_HEADS, JobShape
 from solver.shapes.memory import peak_memory
 from solver.shapes.published import PUBLISHED
 from solver.shapes.ranking.rank import rank_shapes
+from solver.shapes.ranking.ranked import ShapeRanking
 from solver.shapes.ranking.space import ShapeSpace
 from solver.shapes.simumax import kernels_of
 from solver.shapes.step import simulate_step
@@ -222,7 +223,8 @@ def show_space() -> None:
     cluster = TrainingCluster(ACCELERATORS["h100"], levels)
     better: list[tuple[float, float]] = []  # CPU until then [s], the best step so far [us]
 
-    def told(_phase: str, _done: int, _all: int | None, us: float | None, _low: float | None):
+    def told(_phase: str, _done: int, _all: int | None, so_far: ShapeRanking) -> None:
+        us = so_far.best[0].step.time_us if so_far.best else None
         if us is not None and (not better or us < better[-1][1]):
             better.append((time.process_time() - began, us))
 

@@ -13,6 +13,7 @@ from interlace_client import (
     IMPORTS,
     PARAMETER_SERVERS,
     PLANS,
+    RANKINGS,
     SIMULATIONS,
     SWEEPS,
     Cancelled,
@@ -22,6 +23,7 @@ from interlace_client import (
     Plan,
     ProblemError,
     Progress,
+    Ranking,
     Throughput,
     WaitTimeout,
     problems,
@@ -97,6 +99,25 @@ def test_parameter_server(ask_server: Ask) -> None:
     assert set(graph.rows[0].utilisation) >= {"uplink:ps1", "downlink:ps2"}
     with pytest.raises(problems.MissingField):
         ask_server("predict_parameter_server", **how)
+
+
+def test_shapes(ask_server: Ask) -> None:
+    level = {"name": "node", "gpus": 8, "bandwidth_gbps": 3600}
+    job = {"model": "llama3-8b", "gpu": "h100", "levels": [level], "global_batch": 64}
+    told: list[Progress] = []
+    found = ask_server("rank_shapes", gpus=8, planned=0, on_progress=told.append, **job)
+    assert isinstance(found, Ranking)
+    assert found.is_proven
+    assert found.best[0].time_us == found.lower_bound_us
+    assert found.best[0].raw["shape"]["dp"] >= 1
+    assert found.simulated + found.too_large <= found.shapes
+    assert Ranking.of(json.loads(json.dumps(found.raw))) == found
+    assert told[-1].state == "succeeded"
+    assert told[-1].incumbent in (None, found.best[0].name)  # it was too quick to tell, perhaps
+    assert ask_server("list", RANKINGS, limit=1).jobs[0].result is None
+    assert ask_server("get", RANKINGS, found.id).result == found
+    with pytest.raises(problems.OutOfRange):
+        ask_server("rank_shapes", gpus=16, **job)
 
 
 def test_examples_can_be_sent_as_they_are(ask_server: Ask) -> None:

@@ -7,7 +7,8 @@ from playwright.sync_api import Page, expect
 from app.routers.shapes import EXAMPLE
 from docs.generate.screenshots import linked
 from tests.app.service import Service
-from tests.pages.accessible import everywhere
+from tests.app.test_shapes import MANY_SHAPES
+from tests.pages.accessible import breaches, everywhere
 
 
 def test_the_best_shape_and_another_one(page: Page, service: Service) -> None:
@@ -41,6 +42,35 @@ def test_the_best_shape_and_another_one(page: Page, service: Service) -> None:
     page.goto("about:blank")
     page.goto(link)
     expect(page.locator("#chosen h2")).to_have_text(second)
+
+
+def test_a_ranking_says_how_far_it_is_and_keeps_what_it_has(page: Page, service: Service) -> None:
+    page.goto(linked("/shapes", MANY_SHAPES))
+    job = page.locator(".job")
+    expect(job).to_contain_text(re.compile(r"Best shape\s*\w+.*dp\d+"))
+    expect(job).to_contain_text(re.compile(r"Done\s*[\d,]+ shapes"))
+    expect(job.locator("progress")).to_be_visible()
+    assert breaches(page) == []
+    page.get_by_role("button", name="Cancel").click()
+    expect(page.locator(".outcome")).to_contain_text("This was cancelled. It shows the best")
+    best = page.locator("#answer .figure .value").first
+    expect(best).to_be_visible()
+    [made] = service.client.get("/v1/shapes/rankings", params={"limit": 1}).json()["rankings"]
+    expect(best).to_have_text(made["shape"])
+    expect(page.locator("#doubts")).to_contain_text("Stopped ")
+    page.goto(f"/shapes/rankings/{made['id']}")  # it is kept, and shown as it ended
+    expect(page.locator(".outcome")).to_contain_text("cancelled")
+    expect(best).to_have_text(made["shape"])
+    page.goto("/")
+    row = page.locator(f"[data-id='{made['id']}']")
+    expect(row).to_contain_text("llama3-70b on 1,024 GPUs")
+    expect(row).to_contain_text(made["shape"])
+
+
+def test_where_no_shape_fits_it_says_why(page: Page) -> None:
+    page.goto(linked("/shapes", {**EXAMPLE, "model": "llama3-405b"}))
+    expect(page.locator("#work .note").first).to_contain_text("No shape of the space fits")
+    expect(page.locator("#content")).to_be_hidden()
 
 
 def test_a_pipeline_is_drawn_by_rank_and_one_of_too_many_passes_says_so(page: Page) -> None:

@@ -117,16 +117,42 @@ def test_how_far_a_ranking_is_is_told_and_changes_nothing() -> None:
     assert set(phases) == {"bounds", "simulation"}
     assert phases.count("simulation") == ranking.simulated
     best = ranking.best[0].step.time_us
-    for phase, done, total, incumbent, lower in told:
-        assert incumbent >= best  # there is an answer from the first shape that fits on
+    for phase, done, total, so_far in told:
+        assert so_far.best[0].step.time_us >= best  # from the first shape that fits on
         if phase == "bounds":
-            assert (total, lower) == (None, None)
+            assert (total, so_far.lower_bound_us, so_far.is_proven) == (None, None, False)
+            assert so_far.shapes == done <= ranking.shapes
         else:
             assert 1 <= done <= total == ranking.shapes - ranking.too_large
-            assert lower <= best
-    simulated = [each[3] for each in told if each[0] == "simulation"]
+            assert so_far.lower_bound_us <= best
+            assert so_far.is_proven is (so_far.lower_bound_us == so_far.best[0].step.time_us)
+    simulated = [each[3].best[0].step.time_us for each in told if each[0] == "simulation"]
     assert simulated == sorted(simulated, reverse=True)
     assert simulated[-1] == best
+
+
+def test_what_is_told_is_a_ranking_of_what_was_simulated() -> None:
+    """Each is the best of its own, none of them larger and slower; the last lacks nothing."""
+    told: list[tuple] = []
+    ranking = rank_shapes(MODEL, CLUSTER, SPACE, ASSUMED, 5, told=lambda *each: told.append(each))
+    every = {each.shape: each for each in (*ranking.best, *ranking.front)}
+    for *_, so_far in told:
+        times = [each.step.time_us for each in so_far.best]
+        assert times == sorted(times)
+        assert len(times) == min(5, so_far.simulated)
+        for one in so_far.front:
+            beaten = [
+                other
+                for other in so_far.best
+                if other.step.time_us <= one.step.time_us
+                and other.memory.peak_bytes < one.memory.peak_bytes
+            ]
+            assert beaten == []
+            assert every.get(one.shape, one) == one
+        assert so_far.simulated + so_far.cut <= so_far.shapes - so_far.too_large
+    last = told[-1][3]
+    assert (last.best, last.front, last.is_proven) == (ranking.best, ranking.front, True)
+    assert last.cut == 0
 
 
 def test_figures_of_a_shape_by_hand() -> None:

@@ -88,9 +88,9 @@ def shape(
     """  # noqa: E501 - a line of the help
     from app.cli import flags
     from app.cli.assignments import assignments
-    from app.cli.progress import following, stage_of
+    from app.cli.progress import following
     from app.cli.rendering.shapes import render
-    from app.cli.shape_requests import kernels_of, levels_of, rows_of
+    from app.cli.shape_requests import kernels_of, levels_of, rows_of, shape_stage
     from app.reading.parsing import read_json
     from app.reading.requests import checked_plain
     from app.schemas.shapes import ShapeRequest, ShapeTimelineRequest
@@ -124,10 +124,10 @@ def shape(
         body = assigned.on({**body, **fields}) if isinstance(body, dict) else body
         request = checked_plain(body, ShapeRequest)
         if at:
-            answer = at.shape(request)
+            answer = at.shape(request, in_lines=progress)
         else:
             with following(in_lines=progress) as show:
-                answer = answer_of(request, lambda *how_far: show(stage_of(*how_far)))
+                answer = answer_of(request, lambda *far: show(shape_stage(*far)))
         if timeline is not None:
             best = {"shape": asdict(answer.best[0].shape)} if answer.best else {}
             drawn = checked_plain({**body, **best}, ShapeTimelineRequest)  # ranked once

@@ -25,5 +25,9 @@ class TaskFollower(Follower, Protocol):
         total: int | None = None,
         incumbent_us: float | None = None,
         lower_bound_us: float | None = None,
+        incumbent: str | None = None,
     ) -> None:
-        """Take note of how far it is, as a :class:`Follower` does."""
+        """Take note of how far it is, as a :class:`Follower` does.
+
+        ``incumbent`` is what the best so far is called, where that says something.
+        """

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from app.jobs.kinds import IMPORT, PARAMETER_SERVER, PLAN, SIMULATION, SWEEP
+from app.jobs.kinds import IMPORT, PARAMETER_SERVER, PLAN, RANKING, SIMULATION, SWEEP
 from app.operations.callers import Caller
 from app.reading.references import Library
 from app.services.sweeps.parallel import Each, each
@@ -58,5 +58,6 @@ WORK = {
     SIMULATION: "app.jobs.tasks.simulation:run",
     SWEEP: "app.jobs.tasks.sweep:run",
     PARAMETER_SERVER: "app.jobs.tasks.parameter_server:run",
+    RANKING: "app.jobs.tasks.ranking:run",
     IMPORT: "app.jobs.tasks.imports:run",
 }

@@ -1,6 +1,7 @@
 """Rank all shapes of a space: best first, each with its figures, and the proof."""
 
-from dataclasses import dataclass
+from bisect import bisect_left
+from math import inf
 from typing import Final
 
 from solver.shapes.efficiency import Efficiencies
@@ -8,10 +9,18 @@ from solver.shapes.hardware import TrainingCluster
 from solver.shapes.job_shape import JobShape
 from solver.shapes.memory import RankMemory, peak_memory
 from solver.shapes.ranking.bound import least_time
-from solver.shapes.ranking.first_answers import FirstAnswers, RankingFollower
+from solver.shapes.ranking.first_answers import BOUNDS, FirstAnswers, RankingFollower
+from solver.shapes.ranking.ranked import (
+    RankedEntry,
+    RankedShape,
+    ShapeRanking,
+    on_front,
+    ranked_shape,
+    ranking_of,
+)
 from solver.shapes.ranking.space import ShapeSpace, shapes_of
 from solver.shapes.stage_times import stage_times
-from solver.shapes.step import StepTime, step_of
+from solver.shapes.step import step_of
 from solver.shapes.transformer import Transformer
 
 #: Share of a GPU's memory that a shape may need: the rest is for the allocator's fragments.
@@ -25,89 +34,6 @@ MOST_PASSES_IN_ALL = 10_000_000
 
 #: The phase after the bounds, as it is told.
 SIMULATION: Final = "simulation"
-
-_HOUR_US = 3.6e9
-
-
-@dataclass(frozen=True, slots=True)
-class RankedShape:
-    """A shape with its figures.
-
-    Attributes
-    ----------
-    shape
-        The shape.
-    step
-        Its simulated step.
-    memory
-        The memory of its fullest rank.
-    bound_us
-        What its step does not beat, as known before it was simulated [us].
-    tokens_per_s_per_gpu
-        Tokens a second on each GPU.
-    mfu
-        Share of the GPUs' operations that the model needs, without what is computed again.
-    price_per_billion_tokens
-        What 10^9 tokens cost; None without a price.
-    """
-
-    shape: JobShape
-    step: StepTime
-    memory: RankMemory
-    bound_us: float
-    tokens_per_s_per_gpu: float
-    mfu: float
-    price_per_billion_tokens: float | None
-
-    @property
-    def why(self) -> str:
-        """Say in a sentence what takes most of the step besides compute."""
-        parts = [
-            ("the pipeline's bubble", self.step.bubble_us),
-            *((f"exposed communication, {name}", us) for name, us in self.step.exposed),
-        ]
-        name, us = max(parts, key=lambda part: part[1])
-        if us < self.step.time_us / 100:
-            return "Compute takes nearly all of the step."
-        return f"Most besides compute is {name}: {us / self.step.time_us:.0%} of the step."
-
-
-@dataclass(frozen=True, slots=True)
-class ShapeRanking:
-    """The shapes of a space, best first, and what is known of the others.
-
-    Attributes
-    ----------
-    best
-        The best shapes by simulated time; of equals the one first in the space.
-    front
-        Shapes of which none other is both faster and smaller in memory, by time.
-    shapes, too_large, simulated
-        Shapes of the space, those that do not fit in memory, those that were simulated.
-    cut
-        Shapes that were not simulated for want of work allowed, though they might be among the best
-        or on the front.
-    least_bound_us
-        What no shape that fits and was not simulated beats [us]; None when all were simulated.
-    lower_bound_us
-        What no shape of the space that fits beats [us]; None when none fits.
-    least_memory_bytes
-        Memory of the shape that needs least; None for a space without shapes.
-    is_proven
-        Whether no shape of the space is faster than the best: of the simulated time, under the
-        figures given.
-    """
-
-    best: tuple[RankedShape, ...]
-    front: tuple[RankedShape, ...]
-    shapes: int
-    too_large: int
-    simulated: int
-    cut: int
-    least_bound_us: float | None
-    lower_bound_us: float | None
-    least_memory_bytes: float | None
-    is_proven: bool
 
 
 def rank_shapes(
@@ -148,7 +74,12 @@ def rank_shapes(
     total = too_large = 0
     least_memory: float | None = None
     waiting: list[tuple[float, int, JobShape, RankMemory]] = []
-    first = FirstAnswers(model, cluster, known, told)
+
+    def simulate(shape: JobShape, memory: RankMemory, bound: float) -> RankedShape:
+        step = step_of(shape, stage_times(model, cluster, shape, known))
+        return ranked_shape(model, cluster, shape, step, memory, bound, price_per_gpu_hour)
+
+    first = FirstAnswers(simulate)
     for shape in shapes_of(model, cluster, space):
         total += 1
         memory = peak_memory(model, shape)
@@ -159,13 +90,27 @@ def rank_shapes(
             continue
         bound = least_time(shape, stage_times(model, cluster, shape, known))
         waiting.append((bound, total, shape, memory))
-        first.look(bound, total, shape)
+        if told is not None and first.look(*waiting[-1]):
+            told(BOUNDS, total, None, first.ranking(count, total, too_large, least_memory))
     waiting.sort(key=lambda each: each[:2])
-    best: list[tuple[float, int, RankedShape]] = []
-    front: list[tuple[float, int, RankedShape]] = []
+    best: list[RankedEntry] = []
+    front: list[RankedEntry] = []
     simulated = run = cut = 0
     least_bound: float | None = None
-    for done, (bound, place, shape, memory) in enumerate(waiting):
+
+    def ranking(ahead: int, next_bound: float | None) -> ShapeRanking:
+        return ranking_of(
+            best,
+            front,
+            shapes=total,
+            too_large=too_large,
+            simulated=simulated,
+            cut=cut + ahead,
+            least_bound_us=next_bound if least_bound is None else least_bound,
+            least_memory_bytes=least_memory,
+        )
+
+    for done, (bound, place, shape, memory) in enumerate(waiting, 1):
         passes = shape.passes
         is_over = most_simulated is not None and simulated >= most_simulated
         is_over = is_over or passes > min(MOST_PASSES, MOST_PASSES_IN_ALL - run)
@@ -174,74 +119,24 @@ def rank_shapes(
             cut += not is_beaten
             least_bound = bound if least_bound is None else least_bound
             continue
-        step = first.steps.get(place) or step_of(shape, stage_times(model, cluster, shape, known))
+        ranked = first.found.get(place) or simulate(shape, memory, bound)
         simulated, run = simulated + 1, run + passes
-        ranked = _ranked(model, cluster, shape, step, memory, bound, price_per_gpu_hour)
-        entry = (step.time_us, place, ranked)
+        entry = (ranked.step.time_us, place, ranked)
         best = sorted([*best, entry], key=lambda each: each[:2])[:count]
-        front = _with(front, entry)
+        front = on_front(front, entry)
         if told is not None:
-            fastest = best[0][0]
-            lower = min(fastest, bound if least_bound is None else least_bound)
-            told(SIMULATION, done + 1, len(waiting), fastest, lower)
-    known_times = [each[0] for each in best[:1]] + ([] if least_bound is None else [least_bound])
-    least = min(known_times, default=None)
-    return ShapeRanking(
-        tuple(each[2] for each in best),
-        tuple(each[2] for each in front),
-        total,
-        too_large,
-        simulated,
-        cut,
-        least_bound,
-        least,
-        least_memory,
-        bool(best) and least == best[0][0],
-    )
-
-
-_Entry = tuple[float, int, RankedShape]
+            worst = best[-1][0] if len(best) == count else inf
+            end = bisect_left(waiting, worst, done, key=lambda each: each[0])
+            following = waiting[done][0] if done < len(waiting) else None
+            told(SIMULATION, done, len(waiting), ranking(end - done, following))
+    return ranking(0, None)
 
 
 def _is_beaten(
-    bound: float, memory: RankMemory, best: list[_Entry], front: list[_Entry], count: int
+    bound: float, memory: RankMemory, best: list[RankedEntry], front: list[RankedEntry], count: int
 ) -> bool:
     """Tell whether a shape can be neither among the best nor on the front."""
     if len(best) < count or bound < best[-1][0]:
         return False
     peak = memory.peak_bytes
     return any(time <= bound and one.memory.peak_bytes <= peak for time, _, one in front)
-
-
-def _with(front: list[_Entry], entry: _Entry) -> list[_Entry]:
-    """Return the front with one more shape, without those that it beats."""
-    peak = entry[2].memory.peak_bytes
-    if any(time <= entry[0] and one.memory.peak_bytes <= peak for time, _, one in front):
-        return front
-    rest = [
-        each for each in front if not (entry[0] <= each[0] and peak <= each[2].memory.peak_bytes)
-    ]
-    return sorted([*rest, entry], key=lambda each: each[:2])
-
-
-def _ranked(
-    model: Transformer,
-    cluster: TrainingCluster,
-    shape: JobShape,
-    step: StepTime,
-    memory: RankMemory,
-    bound: float,
-    price: float | None,
-) -> RankedShape:
-    tokens = shape.global_batch * model.sequence
-    rate = cluster.accelerator.flops_per_us(shape.precision)
-    hours = step.time_us / _HOUR_US * shape.gpus
-    return RankedShape(
-        shape,
-        step,
-        memory,
-        bound,
-        tokens / step.time_us * 1e6 / shape.gpus,
-        model.training_flops(tokens) / (step.time_us * shape.gpus * rate),
-        None if price is None else price * hours / tokens * 1e9,
-    )

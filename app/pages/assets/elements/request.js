@@ -8,6 +8,10 @@ import { blame, entry, forgive, labelled } from "./form.js";
 
 /** @typedef {{ name: string, of: string, unit?: string, isNumber?: boolean }} QuickField */
 
+/** @typedef {{ body: any, remark?: HTMLElement | null }} Solved */
+
+/** @typedef {(request: any, host: HTMLElement, signal: AbortSignal) => Promise<Solved>} Solve */
+
 /**
  * @typedef {object} RequestOptions
  * @property {string} path
@@ -16,6 +20,8 @@ import { blame, entry, forgive, labelled } from "./form.js";
  * @property {string} busy
  * @property {QuickField[]} [fields]
  * @property {(request: any) => any} [asked]
+ * @property {Solve} [solve]
+ * @property {() => Promise<any>} [given]
  * @property {(answer: any, request: any) => void | Promise<void>} show
  */
 
@@ -44,7 +50,10 @@ async function described(path) {
  *
  * path: what is asked; verb: words of the button; empty, busy: what is said before and meanwhile;
  * fields: figures of the request that have a field of their own, by their names in it;
- * asked(request): what is sent; show(answer, request): shows the answer.
+ * asked(request): what is sent; show(answer, request): shows the answer. solve(request, host, signal)
+ * asks in another way, and says in the host how far that is: its body is null where nothing is to be
+ * shown, its remark stands above the answer. given(): a request to begin with, where the page is of
+ * one that was asked before.
  *
  * @param {HTMLElement} form
  * @param {HTMLElement} work
@@ -55,7 +64,7 @@ export async function ask(
   form,
   work,
   content,
-  { path, verb, empty, busy, fields = [], asked = (request) => request, show },
+  { path, verb, empty, busy, fields = [], asked = (request) => request, solve, given, show },
 ) {
   if (saved !== undefined) {
     const request = await get(`${path}/request`);
@@ -175,7 +184,8 @@ export async function ask(
     }
   }
 
-  async function run() {
+  /** isGiven: the page is of this very request, and so is its address. */
+  async function run(isGiven = false) {
     left.abort();
     left = new AbortController();
     const { signal } = left;
@@ -189,7 +199,8 @@ export async function ask(
       return;
     }
     const link = `${KEY}${encodeURIComponent(JSON.stringify(request))}`;
-    history.replaceState(null, "", `${location.pathname}${location.search}#${link}`);
+    const home = path.slice("/v1".length);
+    if (!isGiven) history.replaceState(null, "", `${home}${location.search}#${link}`);
     const stop = () => {
       left.abort();
       fill(work, el("p", { class: "faint" }, "It was stopped; nothing of it is kept."));
@@ -208,8 +219,12 @@ export async function ask(
     );
     say(busy);
     try {
-      const { body } = await post(path, asked(request), { signal });
-      fill(work);
+      const { body, remark } = await (solve
+        ? solve(asked(request), work, signal)
+        : post(path, asked(request), { signal }).then((answer) => ({ body: answer.body, remark: null })));
+      if (signal.aborted) return;
+      fill(work, remark);
+      if (body === null) return;
       content.hidden = false;
       inside = { [path]: body, [`${path}/request`]: request };
       page.hidden = false;
@@ -229,10 +244,10 @@ export async function ask(
   page.hidden = true;
   const about = described(path);
   suggest().catch(complain);
-  const given = linked();
-  if (given !== null) {
-    set(given);
-    await run();
+  const before = given ? await given() : linked();
+  if (before !== null) {
+    set(before);
+    await run(Boolean(given));
     return;
   }
   fill(work, el("p", { class: "faint" }, empty));

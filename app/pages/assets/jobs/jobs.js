@@ -17,6 +17,7 @@ const KINDS = {
   sweep: ["sweep", "/v1/sweeps"],
   import: ["import", "/v1/imports"],
   parameter_server: ["parameter servers", "/v1/predictions/parameter-server"],
+  ranking: ["ranking", "/v1/shapes/rankings"],
 };
 const STATES = ["queued", "running", "succeeded", "failed", "cancelled", "timed_out"];
 const ENDED = new Set(STATES.slice(2));
@@ -37,6 +38,7 @@ const NONE = { kind: "", state: "", tag: "", text: "", cursor: "" };
 function result(job) {
   if (job.kind === "sweep") return job.cells === null ? UNKNOWN : count(job.cells, "cell");
   if (job.kind === "parameter_server") return job.rows === null ? UNKNOWN : count(job.rows, "row");
+  if (job.kind === "ranking") return job.shape ?? UNKNOWN;
   if (job.kind === "import")
     return job.graph_id ? el("a", { href: `/graphs/${encodeURIComponent(job.graph_id)}` }, "graph") : UNKNOWN;
   if (job.kind === "simulation") return job.policy ? label(job.policy) : UNKNOWN;

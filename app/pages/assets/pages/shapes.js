@@ -4,16 +4,44 @@ import { byId, el, facts, fill } from "../elements/dom.js";
 import { figure } from "../elements/figures.js";
 import { bytes, count, number, percent, time } from "../elements/format.js";
 import { ask } from "../elements/request.js";
-import { read, write } from "../elements/state.js";
+import { idOfPage, read, write } from "../elements/state.js";
 import { table } from "../elements/table.js";
 import { term } from "../elements/term.js";
-import { complain } from "../service/api.js";
+import { complain, get, Problem, post } from "../service/api.js";
+import { follow, outcome } from "../service/progress.js";
+import { saved } from "../service/saved.js";
 import { showChosen } from "../shapes/chosen.js";
 import { drawChosen } from "../shapes/chosen-timeline.js";
 import { drawFront } from "../shapes/front.js";
 import { exposedOf, namedIn, timeOf } from "../shapes/rows.js";
 
-/** @import { ShapeAnswer } from "interlace-api" */
+/** @import { RankingOut, ShapeAnswer } from "interlace-api" */
+/** @import { Solved } from "../elements/request.js" */
+
+const RANKINGS = "/v1/shapes/rankings";
+const WORDS = { best: "Best shape", bound: "No shape is faster than", each: "shape", time: "Step" };
+
+/** The ranking that the page was opened for; null once another is asked, or where it is of none. */
+let kept = saved === undefined && location.pathname !== "/shapes" ? idOfPage() : null;
+
+/**
+ * Rank by a job, which says how far it is.
+ *
+ * @param {any} request
+ * @param {HTMLElement} host
+ * @param {AbortSignal} signal
+ * @returns {Promise<Solved>}
+ */
+async function ranked(request, host, signal) {
+  const id = kept ?? (await post(`${RANKINGS}?wait=0`, request, { signal })).body.id;
+  kept = null;
+  /** @type {RankingOut} */
+  const body = await follow(RANKINGS, id, host, { words: WORDS, signal });
+  if (body.state === "failed") throw new Problem(body.error.status, body.error);
+  const isAnswered = Boolean(body.best?.length);
+  const why = isAnswered ? [] : (body.notes ?? []).map((note) => el("p", { class: "note" }, note));
+  return { body: isAnswered ? body : null, remark: el("div", {}, outcome(body, isAnswered), why) };
+}
 
 /** How sure the first one is, in a sentence. */
 function sureness(answer) {
@@ -57,7 +85,11 @@ function tell(host, answer) {
           " ",
           answer.is_proven ? el("span", { class: "badge optimal" }, term("proven")) : null,
         ],
-        answer.is_proven ? "of simulated steps in this space" : "in simulated time; the gap is open",
+        answer.is_proven
+          ? "of simulated steps in this space"
+          : answer.lower_bound_us === null
+            ? "unknown: not every shape has a bound"
+            : "in simulated time; the gap is open",
       ),
       figure("today", "memory of its fullest rank", bytes(best.memory_bytes), [
         `${percent(best.mfu)} `,
@@ -178,10 +210,10 @@ async function show(answer, request) {
     const row = all.find((each) => each.name === name);
     showChosen(byId("chosen"), row, place(name));
     drawChosen(byId("timeline"), request, row).catch(complain);
-    ranked.select(name);
+    rows.select(name);
     drawn?.redraw().catch(complain);
   };
-  const ranked = rank(byId("ranked"), answer, choose);
+  const rows = rank(byId("ranked"), answer, choose);
   restOn(byId("doubts"), answer);
   choose(chosen);
   drawn = await drawFront(byId("front"), answer, () => chosen, choose);
@@ -193,7 +225,7 @@ ask(byId("form"), byId("work"), byId("content"), {
   empty:
     "The fields have an example: a published model on 16 GPUs. Change it, paste or drop your own request, " +
     "and rank its shapes.",
-  busy: "Every shape that fits in memory is simulated, or bounded …",
+  busy: "Every shape that fits in memory is simulated, or has a bound …",
   fields: [
     { name: "Model", of: "model" },
     { name: "GPU", of: "gpu" },
@@ -202,5 +234,7 @@ ask(byId("form"), byId("work"), byId("content"), {
     { name: "Price of a GPU hour", of: "price_per_gpu_hour", isNumber: true },
   ],
   asked: (request) => ({ launch: "megatron", ...request }),
+  solve: ranked,
+  given: kept === null ? undefined : () => get(`${RANKINGS}/${encodeURIComponent(kept)}/request`),
   show,
 }).catch(complain);

@@ -17,6 +17,9 @@ const PHASES = {
   slots: "places the plan in slots",
   what_if: "plans what was changed",
   explanation: "looks for what limits it",
+  bounds: "looks for a lower bound of each shape",
+  simulation: "simulates shapes that may be among the best",
+  plans: "plans the communication inside the best",
   again: "plans it anew",
   import: "reads the files",
 };
@@ -57,8 +60,13 @@ function since(job) {
   return at && job.started_at ? Math.max(0, (Date.parse(at) - Date.parse(job.started_at)) / 1000) : 0;
 }
 
-/** The curve of the best plan and of the bound, which a list of points feeds. */
-function curves(host, points) {
+/** @typedef {{ best: string, bound: string, each: string, time: string }} JobWords */
+
+/** What is said of a job that looks for a plan. */
+const OF_PLANS = { best: "Best plan", bound: "Lower bound", each: "step", time: "Iteration time" };
+
+/** The curve of the best so far and of the bound, which a list of points feeds. */
+function curves(host, points, words) {
   let drawn = null;
   let isWaiting = false;
   const make = () => {
@@ -74,12 +82,12 @@ function curves(host, points) {
     });
     return {
       traces: [
-        line("best plan", (point) => point.incumbent, "c1"),
+        line(words.best.toLowerCase(), (point) => point.incumbent, "c1"),
         line("lower bound", (point) => point.bound, "c3"),
       ],
       layout: {
         xaxis: { title: { text: plain("time [s]") }, rangemode: "tozero" },
-        yaxis: { title: { text: plain("iteration time [ms]") }, range: range() },
+        yaxis: { title: { text: plain(`${words.time.toLowerCase()} [ms]`) }, range: range() },
         legend: { orientation: "h", y: 1.15 },
       },
     };
@@ -110,9 +118,9 @@ function curves(host, points) {
     } else {
       drawn = chart(host, {
         make,
-        title: "Best plan and lower bound over time",
+        title: `${words.best} and lower bound over time`,
         description:
-          "The iteration time of the best plan so far falls, the lower bound rises, " +
+          `${words.time} of the best so far falls, the lower bound rises, ` +
           "until they meet or time is over.",
         table,
         height: 280,
@@ -127,15 +135,17 @@ function curves(host, points) {
  *
  * path: of its kind, as "/v1/plans"; id: its own. The element is empty afterwards. A job that had
  * ended before is not shown at all. Throws what the service refuses: 404 when it was deleted.
+ * words: what is said of its kind; signal: lets it go, without a change to the element.
  *
  * @param {string} path
  * @param {string} id
  * @param {HTMLElement} host
+ * @param {{ words?: JobWords, signal?: AbortSignal }} [options]
  * @returns {Promise<any>} what the OpenAPI document says of its kind
  */
-export async function follow(path, id, host) {
+export async function follow(path, id, host, { words = OF_PLANS, signal } = {}) {
   const place = `${path}/${encodeURIComponent(id)}`;
-  let body = await get(place);
+  let body = await get(place, { signal });
   if (ENDED.has(body.state)) return body;
 
   const points = [];
@@ -174,26 +184,27 @@ export async function follow(path, id, host) {
       el("p", { class: "row" }, cancel),
     ),
   );
-  const redraw = curves(picture, points);
+  const redraw = curves(picture, points, words);
   let told = "";
 
   function show(job) {
     const at = job.progress;
     const phase = at?.phase ? (PHASES[at.phase] ?? at.phase.replaceAll("_", " ")) : null;
-    const words = job.state === "queued" ? "It waits for its turn." : phase ? `It ${phase}.` : "It begins.";
+    const doing = job.state === "queued" ? "It waits for its turn." : phase ? `It ${phase}.` : "It begins.";
     fill(
       state,
       badge(job.state),
-      el("span", {}, words),
+      el("span", {}, doing),
       job.attempts > 1 ? el("span", { class: "faint" }, `Attempt ${job.attempts}.`) : null,
     );
-    if (words !== told) say(words);
-    told = words;
+    if (doing !== told) say(doing);
+    told = doing;
     if (at?.total) {
       bar.max = at.total;
       bar.value = at.completed ?? 0;
     } else bar.removeAttribute("value");
-    const isPlan = at && at.incumbent_us !== null;
+    const hasBest = at && at.incumbent_us !== null;
+    const best = hasBest ? time(at.incumbent_us) : null;
     fill(
       figures,
       at
@@ -201,16 +212,18 @@ export async function follow(path, id, host) {
             [
               "Done",
               at.total
-                ? `${count(at.completed ?? 0, "step")} of ${count(at.total, "step").replace(/ .*/, "")}`
-                : null,
+                ? `${count(at.completed ?? 0, words.each)} of ${count(at.total, words.each).replace(/ .*/, "")}`
+                : at.completed === null
+                  ? null
+                  : count(at.completed, words.each),
             ],
-            ["Best plan", isPlan ? time(at.incumbent_us) : null],
-            ["Lower bound", at.lower_bound_us === null ? null : time(at.lower_bound_us)],
+            [words.best, at.incumbent && best ? `${at.incumbent}, ${best}` : best],
+            [words.bound, at.lower_bound_us === null ? null : time(at.lower_bound_us)],
             ["Gap", at.gap === null ? null : percent(at.gap, 2)],
           ])
         : null,
     );
-    if (!isPlan) return;
+    if (!hasBest) return;
     const point = { s: since(job), incumbent: at.incumbent_us, bound: at.lower_bound_us };
     const last = points.at(-1);
     if (last && last.s > point.s) points.length = 0; // it began anew
@@ -230,7 +243,7 @@ export async function follow(path, id, host) {
   async function again() {
     for (;;) {
       try {
-        return await get(place);
+        return await get(place, { signal });
       } catch (error) {
         if (!isAway(error)) throw error;
         away(true);
@@ -240,6 +253,7 @@ export async function follow(path, id, host) {
   }
 
   const left = new AbortController();
+  signal?.addEventListener("abort", () => left.abort());
   try {
     show(body);
     while (!ENDED.has(body.state)) {
@@ -248,11 +262,12 @@ export async function follow(path, id, host) {
         if (ENDED.has(data.state)) break;
         show(data);
       }
+      signal?.throwIfAborted();
       body = await again(); // with its answer; or the server went and another goes on
     }
   } finally {
     left.abort();
-    fill(host);
+    if (!signal?.aborted) fill(host);
   }
   say(`It has ended: ${body.state.replace("_", " ")}.`);
   return body;
