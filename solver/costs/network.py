@@ -11,7 +11,7 @@ from solver.costs.algorithms import cost_of
 from solver.costs.algorithms.extrapolation import MEASURED, is_extrapolated
 from solver.costs.algorithms.stepwise import ring_effort
 from solver.costs.checks import cluster_faults
-from solver.costs.cluster import Cluster
+from solver.costs.cluster import HIERARCHICAL, Cluster
 from solver.costs.cost import Cost, scale
 from solver.costs.cost_error import CostError, weighted
 from solver.errors import Fault, InvalidCluster
@@ -56,11 +56,14 @@ class Crossing(NamedTuple):
         The names of the links.
     priority
         Its class: higher ones are served first.
+    ring
+        How many the ring joins that crosses the links; None for the channel's workers.
     """
 
     channel: str
     path: tuple[str, ...]
     priority: int = 0
+    ring: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,9 +115,12 @@ class Network:
     def passes(self, lane: ChannelCost) -> float:
         """How often the bytes of a launch cross each link of its path: those of a ring.
 
-        That is how nccl-tests count a bus's bandwidth.
+        That is how nccl-tests count a bus's bandwidth. Of a hierarchical sum it is the ring of
+        nodes that crosses links.
         """
-        return ring_effort(dict(self.workers).get(lane.channel, 2), lane.kind).passes
+        rings = {each.channel: each.ring for each in self.crossings}
+        joined = rings.get(lane.channel) or dict(self.workers).get(lane.channel, 2)
+        return ring_effort(joined, lane.kind).passes
 
     def faster(self, bandwidth: float = 1.0, startup: float = 1.0) -> "Network":
         """Return a network with so many times the bandwidth, its links' too, and the start-up."""
@@ -210,7 +216,7 @@ def network_of(cluster: Cluster) -> Network:
         ),
         cluster.links,
         tuple(
-            Crossing(name, channel.path, channel.priority)
+            Crossing(name, channel.path, channel.priority, _ring_of(channel))
             for name, channel in channels.items()
             if channel.path
         ),
@@ -220,6 +226,13 @@ def network_of(cluster: Cluster) -> Network:
             if channel.launch_slowdown > 1
         ),
     )
+
+
+def _ring_of(channel: Cluster) -> int | None:
+    """Return how many the ring across links joins where these are fewer than the workers."""
+    if channel.algorithm != HIERARCHICAL or channel.node_workers is None:
+        return None
+    return channel.workers // channel.node_workers
 
 
 def _assumed_of(channel: Cluster) -> str | None:
