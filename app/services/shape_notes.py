@@ -29,8 +29,8 @@ def notes_of(
     """
     yield from _proof(ranking)
     yield from _not_done(ranking, stopped)
-    yield from _other_schedules(ranking, schedules)
     yield from _left_out(out)
+    yield from _other_schedules(ranking, schedules)
     yield from _overlaps(ranking)
     if fit is None:
         yield (
