@@ -17,6 +17,7 @@ from starlette.types import ASGIApp
 from app import VERSION
 from app.calls.children import Children
 from app.calls.messages import Answered
+from app.calls.turns import OwnerTurns
 from app.errors import StorageUnavailable
 from app.http import openapi as apidoc
 from app.http.addresses import Addresses, Paced
@@ -225,7 +226,7 @@ def create_app(settings: Settings | None = None, bound: str | None = None) -> Fa
     )
     app.state.readiness = Readiness(app.state.store, app.state.pool, app.state.settings)
     app.state.solves = CapacityLimiter(at_once)
-    app.state.bodies = CapacityLimiter(MAX_BIG_BODIES)
+    app.state.bodies = OwnerTurns(MAX_BIG_BODIES)
     app.state.spills = CapacityLimiter(at_once)
     usage = app.state.usage
     app.state.answers = Children(found, at_once, usage)

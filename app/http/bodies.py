@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from tempfile import TemporaryFile
 from time import monotonic
-from typing import IO, Annotated
+from typing import IO, TYPE_CHECKING, Annotated
 
 from anyio import CapacityLimiter, move_on_after, to_thread
 from fastapi import Depends, Request
@@ -31,6 +31,10 @@ from app.limits import (
     MIN_BODY_RATE,
     SMALL_BODY_BYTES,
 )
+from app.operations.callers import NOBODY
+
+if TYPE_CHECKING:
+    from app.calls.turns import OwnerTurns
 
 _CHARSET = re.compile(r';\s*charset\s*=\s*"?([^";\s]*)', re.IGNORECASE)
 
@@ -97,8 +101,8 @@ async def _held(request: Request, most: int | None) -> AsyncIterator[HeldBody]:
 
     A body that says itself that it is too long is not read. What comes beyond the limit is read
     and forgotten, up to as much again, so that a client that writes before it listens hears the
-    answer. A body of more than :data:`BIG_BODY_BYTES` is read on when few others are held; until
-    then its client waits.
+    answer. A body of more than :data:`BIG_BODY_BYTES` is read on when few others are held: owners
+    take turns, and the client waits for its own.
     """
     setting = request.app.state.settings.max_body_bytes
     most = setting if most is None else min(most, setting)
@@ -117,7 +121,7 @@ async def _held(request: Request, most: int | None) -> AsyncIterator[HeldBody]:
             body += chunk
             if len(body) > BIG_BODY_BYTES:
                 if body.file is None:
-                    await held.enter_async_context(request.app.state.bodies)
+                    await held.enter_async_context(_turn(request))
                     body.file = held.enter_context(_new_file())
                 await _spill(body, request.app.state.spills)
         if length > most:
@@ -125,6 +129,19 @@ async def _held(request: Request, most: int | None) -> AsyncIterator[HeldBody]:
         if body.file is not None:
             await _spill(body, request.app.state.spills)
         yield body
+
+
+@asynccontextmanager
+async def _turn(request: Request) -> AsyncIterator[None]:
+    """Hold a turn of a large body; what it takes of others is the time that it is held."""
+    turns: OwnerTurns = request.app.state.bodies
+    caller = request.state.caller or NOBODY
+    await turns.acquire(caller.owner, caller.quotas.weight, caller.team)
+    began = monotonic()
+    try:
+        yield
+    finally:
+        turns.release(caller.owner, monotonic() - began, caller.team)
 
 
 def _new_file() -> IO[bytes]:

@@ -19,7 +19,9 @@ for httptools, for attacks that were measured (tests/attacks/, tests/app/test_ba
 
 import asyncio
 import logging
+import struct
 from http import HTTPStatus
+from socket import SO_LINGER, SOL_SOCKET
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import httptools
@@ -387,8 +389,14 @@ class Protocol(HttpToolsProtocol):
         return taken / (1 + self.loop.time() - since), since
 
     def drop(self, why: str) -> None:
-        """Let go of the client, and of what it did not read."""
+        """Let go of the client, and of what it did not read.
+
+        The connection is reset: else the system goes on to send what it holds of the answer, up to
+        4 MiB for each connection, as slowly as the client reads, and that to no end.
+        """
         _LOG.warning("A client was dropped: %s", why)
+        at_once = struct.pack("ii", 1, 0)
+        self.transport.get_extra_info("socket").setsockopt(SOL_SOCKET, SO_LINGER, at_once)
         self.transport.abort()
 
     def _refuse(self, status: int) -> None:

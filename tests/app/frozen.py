@@ -10,17 +10,19 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Event, Thread
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 import uvicorn
 
 from app.http import addresses, bodies
-from app.http.addresses import Addresses
 from app.http.protocol import Protocol
 from app.operations.settings import Settings
 from app.service import create_app
 from tests.waiting import until
+
+if TYPE_CHECKING:
+    from app.http.addresses import Addresses
 
 #: Whether the server still serves is looked at so often [s].
 _LOOK_S = 0.02
@@ -54,10 +56,11 @@ class Frozen:
         server: uvicorn.Server,
         serves: Callable[[], bool],
         address: tuple[str, int],
-        asked: Addresses,
+        state: Any,
     ) -> None:
         self._loop, self._server, self._serves = loop, server, serves
-        self.address, self.addresses = address, asked
+        self.address, self.state = address, state
+        self.addresses: Addresses = state.addresses
 
     def move(self, seconds: float) -> None:
         """Move the clock on, and wait until the server has done what is due by then."""
@@ -122,7 +125,7 @@ def frozen(data_dir: Path, patch: pytest.MonkeyPatch, **settings: Any) -> Iterat
     with socket.create_server(("127.0.0.1", 0)) as listener:
         thread = Thread(target=lambda: loop.run_until_complete(server.serve([listener])))
         thread.start()
-        found = Frozen(loop, server, thread.is_alive, listener.getsockname(), app.state.addresses)
+        found = Frozen(loop, server, thread.is_alive, listener.getsockname(), app.state)
         try:
             yield found
         finally:

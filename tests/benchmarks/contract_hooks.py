@@ -25,6 +25,7 @@ _UNSAID = {
     ("/query/cursor", "out_of_range"),
     ("/query/beside", "not_supported"),
     ("/query/what_if", "missing_field"),
+    ("/query/what_if", "not_supported"),
     ("", "not_supported"),
 }
 #: So many graphs may stand in for an empty one: equal requests are answered from storage.

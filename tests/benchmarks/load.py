@@ -1,10 +1,12 @@
 """Many clients at once while all cores solve: how long a submission and a look at a job take.
 
-Run it with ``python -m tests.benchmarks.load [--minutes 10] [--connections 64] [--think-s 1]``. The
+Run it with ``python -m tests.benchmarks.load [--minutes 10] [--connections 64] [--think-s 1]``, or
+with ``--minutes 20 --no-saturated --flat 5`` to see whether the server's memory stays flat. The
 server has two workers, which plans of five seconds keep busy all the time, and a sweep that uses
 every core besides. Each connection submits a small plan that is solved anew, looks at it until it
 has ended, and now and then asks for something else; between two requests it thinks. Then a minute
-without thinking. Prints latencies as the clients saw them, throughput, and memory over time.
+without thinking. Prints latencies as the clients saw them, throughput, memory over time, and how
+much that grew over the last two thirds; fails when the server's grew by more than is asked for.
 """
 
 import argparse
@@ -35,6 +37,8 @@ SAMPLE_S = 30.0
 #: A long plan takes so long [s]; so long lasts the part without thinking.
 LONG_S, SATURATED_S = 5.0, 60.0
 _MIB = 2**20
+#: When, and the memory of the server and of all below it [s, MiB, MiB].
+Samples = list[tuple[float, float, float]]
 
 
 @dataclass
@@ -93,20 +97,15 @@ async def client(number: int, url: str, until: float, think_s: float, seen: Seen
     await asyncio.sleep(think_s * draw.random())
     body = json.dumps(two_layers(seed=number)).encode()
     while time.monotonic() < until:
-        begun = await ask("submit", _POST, body, hoped=202)
-        look, state = b"GET /v1/plans/%b\n" % _word(begun, b"id"), b"queued"
-        while time.monotonic() < until and state in {b"queued", b"running"}:
+        begun = json.loads(await ask("submit", _POST, body, hoped=202))
+        look, state = f"GET /v1/plans/{begun.get('id')}\n".encode(), "queued"
+        while time.monotonic() < until and state in {"queued", "running"}:
             for path, share in OTHERS.items():
                 if draw.random() < share / 100:
                     await ask(path, b"GET %b\n" % path.encode())
-            state = _word(await ask("status", look), b"state")
-        seen.ended += state == b"succeeded"
+            state = json.loads(await ask("status", look)).get("state")
+        seen.ended += state == "succeeded"
     connection.close()
-
-
-def _word(answer: bytes, name: bytes) -> bytes:
-    """Return one of the first fields of a job, empty when there is none."""
-    return answer[:100].partition(b'"%b": "' % name)[2].partition(b'"')[0]
 
 
 async def busy(url: str, path: str, bodies: Iterator[Json]) -> None:
@@ -150,7 +149,7 @@ def memory(server: int) -> tuple[float, float]:
     return sizes[server], below
 
 
-async def watch(server: int, samples: list[tuple[float, float, float]]) -> None:
+async def watch(server: int, samples: Samples) -> None:
     """Look at the memory now and then."""
     began = time.monotonic()
     while True:
@@ -188,9 +187,10 @@ async def part(service: Service, connections: int, think_s: float, seconds: floa
     print(f"  of one core: the clients {ours:.0%}, the server {its:.0%}", flush=True)
 
 
-async def measure(service: Service, asked: argparse.Namespace) -> None:
+async def measure(service: Service, asked: argparse.Namespace) -> Samples:
+    """Print what the clients saw; return the memory over time."""
     url = str(service.client.base_url)
-    samples: list[tuple[float, float, float]] = []
+    samples: Samples = []
     beside = [
         asyncio.create_task(busy(url, "/v1/plans", long_plans(0))),
         asyncio.create_task(busy(url, "/v1/plans", long_plans(1))),
@@ -205,14 +205,27 @@ async def measure(service: Service, asked: argparse.Namespace) -> None:
         if task.done():
             task.result()
         task.cancel()
+    return samples
+
+
+def growth(samples: Samples) -> float | None:
+    """Print the memory over time; return how much the server's grew over the last two thirds [%].
+
+    That is what a line through the samples rises there, over the mean; None of too few samples.
+    """
     print("Resident memory [MiB]:  s, server, all below it")
     for at, server, below in samples:
         print(f"  {at:>6.0f}{server:>9.1f}{below:>9.1f}")
     late = np.array(samples[len(samples) // 3 :])
-    if len(late) > 2:
-        for name, column in (("server", 1), ("below it", 2)):
-            slope = 60 * np.polyfit(late[:, 0], late[:, column], 1)[0]
-            print(f"  {name}: {slope:+.2f} MiB a minute over the last two thirds")
+    if len(late) <= 2:
+        return None
+    grown = {}
+    for name, column in (("server", 1), ("below it", 2)):
+        slope = 60 * np.polyfit(late[:, 0], late[:, column], 1)[0]
+        minutes = (late[-1, 0] - late[0, 0]) / 60
+        grown[name] = 100 * slope * minutes / late[:, column].mean()
+        print(f"  {name}: {slope:+.2f} MiB a minute, {grown[name]:+.1f} % in {minutes:.0f} minutes")
+    return float(grown["server"])
 
 
 def main() -> None:
@@ -221,16 +234,19 @@ def main() -> None:
     parser.add_argument("--connections", type=int, default=64)
     parser.add_argument("--think-s", type=float, default=1.0)
     parser.add_argument("--saturated", action=argparse.BooleanOptionalAction, default=True)
+    parser.add_argument("--flat", type=float, help="most growth of the server's memory [%%]")
     asked = parser.parse_args()
     with (
         tempfile.TemporaryDirectory() as folder,
         running(Path(folder), INTERLACE_WORKERS="2", INTERLACE_LOG_FORMAT="json") as service,
     ):
-        asyncio.run(measure(service, asked))
+        grown = growth(asyncio.run(measure(service, asked)))
         for job in service.client.get("/v1/sweeps?state=running").json()["sweeps"]:
             service.client.delete(f"/v1/sweeps/{job['id']}")
     if sys.stdout.isatty():
         print(f"load average {os.getloadavg()[0]:.1f}")
+    if asked.flat is not None and (grown is None or grown > asked.flat):
+        sys.exit(f"The server's memory is not known to have grown by {asked.flat:g} % at most.")
 
 
 if __name__ == "__main__":
