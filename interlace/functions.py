@@ -11,7 +11,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from app.schemas.plans import PlanRequest
-from app.schemas.solver_objects import NOT_POSTED, choice_json, options_json, scaling_json
+from app.schemas.solver_objects import (
+    NOT_POSTED,
+    change_json,
+    choice_json,
+    options_json,
+    scaling_json,
+)
 from interlace.inputs import (
     Asked,
     GraphInput,
@@ -45,6 +51,7 @@ if TYPE_CHECKING:
     from solver.prediction.passes import Passes
     from solver.prediction.scaling import ScalingOptions, ScalingRow
     from solver.prediction.sweep import Cell
+    from solver.simulation.what_if import Change
 
 #: A policy: its name, its JSON with parameters, or a choice.
 PolicyInput = str | Mapping[str, Any] | Choice
@@ -218,6 +225,7 @@ def sweep(
     *,
     seed: int = 0,
     time_limit_s: float = 10.0,
+    changes: "Sequence[Change | Mapping[str, Any]] | None" = None,
 ) -> Sweep:
     """Compute a cell for each cluster, one after the other: the time of each policy on it.
 
@@ -232,6 +240,9 @@ def sweep(
         ``joint``.
     seed, time_limit_s
         Of that plan; see :class:`Options` [s].
+    changes
+        What is swept is the graph with these ops changed: :class:`Change`, or their JSON. None
+        for those that the graph's JSON brings.
 
     Raises
     ------
@@ -239,15 +250,23 @@ def sweep(
         As :func:`plan` does; of a cluster with its place, as ``/clusters/1/workers``.
     """
     from app.schemas.sweeps import SweepRequest  # noqa: PLC0415 - takes time
+    from app.services.graphs import what_if  # noqa: PLC0415 - takes time
 
     fields: dict[str, Any] = {
         "policies": [choice_json(policy) for policy in policies],
         "seed": seed,
         "time_limit_s": time_limit_s,
     }
+    if changes is not None:
+        fields["changes"] = [change_json(change) for change in changes]
     found = read_each(SweepRequest, graph, clusters, fields)
     if found and (faults := list(_policy_faults(found[0]))):
         raise InvalidOptions(faults)
+    if found and found[0].request.changes:
+        with faults_raised():
+            changed = what_if(found[0].graph, found[0].request.changes, "changes")
+        assert changed is not None, "there are changes"
+        found = [replace(asked, graph=changed) for asked in found]
     names = [each if isinstance(each, str) else json.dumps(each) for each in fields["policies"]]
     return Sweep([_cell(asked) for asked in found], names)
 

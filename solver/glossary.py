@@ -70,6 +70,13 @@ TERMS: dict[str, str] = {
     "run": "A training job that executes a plan and reports what it measures.",
 }
 
+#: What each status of a plan is called (``solver.bounds.status``).
+PROVEN: dict[str, str] = {
+    "optimal": "proven optimal",
+    "within": "best time proven",
+    "feasible": "not proven optimal",
+}
+
 #: Policies and rules by the names of requests, as people call them.
 LABELS: dict[str, str] = {
     "plan": "this plan",

@@ -139,6 +139,26 @@ def test_sweeps_and_predictions() -> None:
     assert interlace.predict("two_layers", []) == ()
 
 
+def test_a_sweep_is_of_the_graph_as_it_is_changed() -> None:
+    """The same cells by an argument, by a field of the request, and of a graph that was changed."""
+    change = interlace.Change("*", bytes_factor=0.1)
+    body = {"match": "*", "bytes_factor": 0.1}
+    clusters = [JSON, {**JSON, "workers": 4}]
+
+    def cells(graph: Any, **how: Any) -> interlace.Sweep:
+        return interlace.sweep(graph, clusters, ["ddp", "plan"], **how)
+
+    expected = cells(interlace.apply_changes(read(PlanRequest, RAW, CLUSTER, {}).graph, [change]))
+    assert expected != cells("two_layers")
+    assert cells("two_layers", changes=[change]) == expected
+    assert cells("two_layers", changes=[body]) == expected
+    assert cells({"graph": RAW, "changes": [body]}) == expected
+    assert cells({"graph": RAW, "changes": [body]}, changes=[]) == cells("two_layers")
+    with pytest.raises(interlace.InvalidOptions, match="matches 'none'") as caught:
+        cells("two_layers", changes=[interlace.Change("none", remove=True)])
+    assert [fault.pointer for fault in caught.value.faults] == ["/changes/0/match"]
+
+
 def test_an_export_of_a_cluster_in_any_form() -> None:
     plan = interlace.plan("two_layers", None, {"barrier": True})
     files = [

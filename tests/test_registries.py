@@ -9,6 +9,7 @@ from typing import get_args
 import pytest
 
 from app.jobs.rows import STATES
+from app.pages import markup
 from app.schemas.allocations import TOPOLOGY_FORMS
 from app.schemas.graphs import CollectiveKind
 from app.schemas.lists import Status
@@ -72,8 +73,8 @@ REGISTRIES: dict[str, tuple[Iterable[str], list[str]]] = {
         PROGRAM_POLICIES,
         ["solver/glossary.py", "solver/programs/policies/__init__.py"],
     ),
-    "states": (STATES, ["app/schemas/lists.py"]),
-    "statuses": (get_args(Status), ["app/schemas/lists.py"]),
+    "states": (STATES, ["app/pages/markup.py", "app/schemas/lists.py"]),
+    "statuses": (get_args(Status), ["app/schemas/lists.py", "solver/glossary.py"]),
     "topologies": (TOPOLOGY_FORMS, ["app/schemas/allocations.py"]),
     "trace formats": (READERS, []),
     "verdicts": (VERDICTS, ["solver/evidence/gain.py"]),
@@ -126,3 +127,8 @@ def test_what_is_listed_is_seen() -> None:
 
 def test_each_example_has_a_name_for_people() -> None:
     assert glossary.EXAMPLES.keys() == {"two_layers", *MODELS}
+
+
+def test_pages_have_words_for_each_state_and_status() -> None:
+    assert set(markup.STATES) == set(STATES)
+    assert set(glossary.PROVEN) == set(get_args(Status))

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from app import VERSION, names
-from solver.glossary import EXAMPLES, LABELS, TERMS
+from solver.glossary import EXAMPLES, LABELS, PROVEN, TERMS
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -12,6 +12,16 @@ if TYPE_CHECKING:
 #: The documentation as a site, where a checkout has built it.
 SITE = Path(__file__).parents[2] / "site"
 
+
+#: What each state of a job is called.
+STATES: dict[str, str] = {
+    "queued": "waiting",
+    "running": "running",
+    "succeeded": "done",
+    "failed": "failed",
+    "cancelled": "cancelled",
+    "timed_out": "stopped by its time limit",
+}
 
 #: Names that the service knows, for pages that let one be chosen or explain one.
 _NAMES = {
@@ -30,7 +40,9 @@ _NAMES = {
     "policies": names.POLICIES,
     "program_exports": names.PROGRAM_EXPORTS,
     "program_policies": names.PROGRAM_POLICIES,
+    "proven": PROVEN,
     "readers": names.READERS,
+    "states": STATES,
     "verdicts": names.VERDICTS,
     "what_runs": names.WHAT_RUNS,
 }

@@ -1,13 +1,14 @@
 """Objects of the solver as they are posted: what people have in Python, for whoever reads JSON."""
 
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import asdict, fields
 from typing import Any
 
 from solver.costs import MEASURED, TABLE, Cluster
 from solver.planning.options import Options
 from solver.policies.choice import Choice
 from solver.prediction.scaling import ScalingOptions
+from solver.simulation.what_if import Change
 
 Json = dict[str, Any]
 
@@ -83,6 +84,11 @@ def choice_json(choice: Choice | str | Mapping[str, Any]) -> Any:
     barrier = {"barrier": choice.barrier} if choice.barrier else {}
     own = {**barrier, **dict(choice.parameters)}
     return {"policy": choice.policy, **own} if own else choice.policy
+
+
+def change_json(change: Change | Mapping[str, Any]) -> Any:
+    """Return a change of ops as it is posted."""
+    return asdict(change) if isinstance(change, Change) else change
 
 
 def options_json(options: Options) -> Json:

@@ -41,7 +41,8 @@ def test_an_example_is_a_plan_at_one_click(page: Page, service: Service) -> None
     expect(line).to_contain_text("two layers")
     expect(line).to_contain_text("8.4 ms")
     expect(line).to_contain_text("0.00 %")
-    expect(line).to_contain_text("optimal")
+    expect(line).to_contain_text("done")
+    expect(line).to_contain_text("proven optimal")
 
 
 def test_jobs_are_filtered_and_paged_in_the_address(page: Page, service: Service) -> None:

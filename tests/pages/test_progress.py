@@ -62,7 +62,7 @@ def test_a_sweep_whose_time_is_over_says_so(page: Page, service: Service) -> Non
     asked = service.client.post("/v1/sweeps", json=sweep(service, sweep_limit_s=0.001))
     assert asked.json()["code"] == "time_limit"
     page.goto(asked.headers["location"].removeprefix("/v1"))
-    expect(page.locator(".outcome .badge")).to_have_text("timed out")
+    expect(page.locator(".outcome .badge")).to_have_text("stopped by its time limit")
     assert breaches(page) == []
 
 

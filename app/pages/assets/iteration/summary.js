@@ -5,7 +5,7 @@ import { el, facts, fill } from "../elements/dom.js";
 import { less, named, restsOn } from "../elements/evidence.js";
 import { bytes, number, percent, time, times } from "../elements/format.js";
 import { term } from "../elements/term.js";
-import { label, names, reason } from "../service/names.js";
+import { label, names, provenOf, reason } from "../service/names.js";
 import { unitOf } from "../timeline/bars.js";
 
 /** @import { Iteration } from "./iteration.js" */
@@ -133,7 +133,7 @@ export function summary(host, body) {
           "span",
           {},
           time(body.iteration_time_us),
-          body.status ? [" ", el("span", { class: `badge ${body.status}` }, body.status)] : null,
+          body.status ? [" ", el("span", { class: `badge ${body.status}` }, provenOf(body.status))] : null,
         ),
       ],
       [

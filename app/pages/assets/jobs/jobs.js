@@ -5,7 +5,7 @@ import { choice, entry } from "../elements/form.js";
 import { count, date, percent, time, UNKNOWN } from "../elements/format.js";
 import { read, write } from "../elements/state.js";
 import { complain, events, get, post, remove } from "../service/api.js";
-import { label } from "../service/names.js";
+import { label, provenOf, stateOf } from "../service/names.js";
 import { badge } from "../service/progress.js";
 
 /** @import { JobEntry, JobList } from "interlace-api" */
@@ -42,7 +42,7 @@ function result(job) {
   if (job.kind === "import")
     return job.graph_id ? el("a", { href: `/graphs/${encodeURIComponent(job.graph_id)}` }, "graph") : UNKNOWN;
   if (job.kind === "simulation") return job.policy ? label(job.policy) : UNKNOWN;
-  return job.status ?? UNKNOWN;
+  return job.status ? provenOf(job.status) : UNKNOWN;
 }
 
 /**
@@ -99,11 +99,7 @@ export function jobList(host) {
     [["", "all"], ...Object.entries(KINDS).map(([key, [word]]) => [key, word])],
     asked.kind,
   );
-  const state = choice(
-    "State",
-    [["", "all"], ...STATES.map((each) => [each, each.replace("_", " ")])],
-    asked.state,
-  );
+  const state = choice("State", [["", "all"], ...STATES.map((each) => [each, stateOf(each)])], asked.state);
   const tag = entry("Tag", { type: "search", value: asked.tag });
   const text = entry("Name", { type: "search", value: asked.text, placeholder: "a part of it" });
   const body = el("tbody", { role: "rowgroup" });
@@ -267,7 +263,7 @@ export function jobList(host) {
         queueMicrotask(() => next.focus());
       }
       if (known && known.state !== job.state && ENDED.has(job.state))
-        say(`${job.name || job.id}: ${job.state.replace("_", " ")}.`);
+        say(`${job.name || job.id}: ${stateOf(job.state)}.`);
       rows.set(job.id, { row, told, state: job.state });
       return row;
     });

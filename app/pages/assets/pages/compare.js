@@ -7,7 +7,7 @@ import { read, write } from "../elements/state.js";
 import { table } from "../elements/table.js";
 import { term } from "../elements/term.js";
 import { complain, get, Problem } from "../service/api.js";
-import { label } from "../service/names.js";
+import { label, stateOf } from "../service/names.js";
 import { pageButton } from "../service/one-file.js";
 import { saved } from "../service/saved.js";
 import { gantt } from "../timeline/gantt.js";
@@ -56,7 +56,7 @@ async function answerAt(text) {
   const place = await placeOf(text);
   const body = await get(`/v1/${place}`);
   if (body.iteration_time_us === null)
-    throw new Problem(409, { detail: `${place} has no answer: it is ${body.state}.` });
+    throw new Problem(409, { detail: `${place} has no answer: its job is ${stateOf(body.state)}.` });
   const trace = await get(`/v1/${place}/timeline.json`);
   const [run] = runsOf(trace);
   markCritical(run, body.critical_path);

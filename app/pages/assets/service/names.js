@@ -8,6 +8,12 @@ export const names = JSON.parse(document.body.dataset.names);
 /** What people call a policy; its name where nobody wrote another. */
 export const label = (name) => names.labels[name] ?? name;
 
+/** What people call the state of a job. */
+export const stateOf = (state) => names.states[state] ?? state.replaceAll("_", " ");
+
+/** What is proven of a plan, in words. */
+export const provenOf = (status) => names.proven[status] ?? status;
+
 /** A name as a title: "halving_doubling" is "Halving doubling". */
 export function titled(name) {
   const words = name.replaceAll("_", " ");

@@ -4,6 +4,7 @@ import { chart, colour, plain } from "../charts/chart.js";
 import { el, facts, fill, say } from "../elements/dom.js";
 import { count, percent, time } from "../elements/format.js";
 import { complain, events, get, isAway, Problem, post, shown } from "./api.js";
+import { stateOf } from "./names.js";
 
 /** @import { JobError } from "interlace-api" */
 
@@ -30,7 +31,7 @@ const PHASES = {
  * @param {string} state
  */
 export function badge(state) {
-  return el("span", { class: `badge ${state}` }, state.replace("_", " "));
+  return el("span", { class: `badge ${state}` }, stateOf(state));
 }
 
 /**
@@ -269,6 +270,6 @@ export async function follow(path, id, host, { words = OF_PLANS, signal } = {}) 
     left.abort();
     if (!signal?.aborted) fill(host);
   }
-  say(`It has ended: ${body.state.replace("_", " ")}.`);
+  say(`It has ended: ${stateOf(body.state)}.`);
   return body;
 }
