@@ -569,6 +569,9 @@ FIELDS: dict[str, RequestField] = {
         most=600,
         default="0",
     ),
+    "OptionsBody.recompute": RequestField(
+        "Ops of compute that may run twice where --memory-limit-gib costs time",
+    ),
     "OptionsBody.robust": RequestField(
         "Choose the plan by the mean or p95 of its times over seeded draws of start-up, bandwidth,"
         " launches and compute, of a program those of each op and launch, too",

@@ -11,6 +11,7 @@ from app.schemas.policies import BaselineBody
 from solver.codes import FaultCode
 from solver.errors import Fault
 from solver.graph import Graph, Op
+from solver.graph.names import OF_XLA
 from solver.policies import POLICIES as CHAIN_POLICIES
 from solver.prediction.sweep import PLAN
 from solver.programs.policies import POLICIES
@@ -94,6 +95,8 @@ def _asked_faults(body: GraphBody, request: "Taking") -> Iterator[Fault]:
         case PlanRequest():
             yield from _belief_faults(request)
             yield from _option_faults(body, request)
+            if request.options.recompute is not None:
+                yield from _recompute_faults(body, request)
         case SimulationRequest():
             yield from _belief_faults(request)
             yield from _simulation_faults(body, request)
@@ -143,6 +146,27 @@ def _option_faults(body: GraphBody, request: PlanRequest) -> Iterator[Fault]:
     if "baselines" in options.model_fields_set:
         baselines = _listed("/options/baselines", options.baselines)
         yield from _policy_faults(baselines, POLICIES, "a program is planned")
+
+
+def _recompute_faults(body: GraphBody, request: PlanRequest) -> Iterator[Fault]:
+    """List what ops that run twice do not go with."""
+    options, place = request.options, "/options/recompute"
+    if options.memory_limit_bytes is None:
+        detail = "Options: recompute needs memory_limit_bytes."
+        yield Fault(place, FaultCode.EXTRA_FIELD, detail)
+    others = {
+        "/options/memory_limits_bytes": options.memory_limits_bytes,
+        "/options/more_memory_bytes": options.more_memory_bytes,
+        "/options/robust": options.robust,
+        "/what_if": request.what_if or None,
+    }
+    for other, given in others.items():
+        if given is not None:
+            detail = f"{other.rpartition('/')[2]} is not planned together with recompute."
+            yield Fault(other, FaultCode.NOT_SUPPORTED, detail)
+    if OF_XLA in body.free():
+        detail = "Options: XLA recomputes by rules of its own; leave recompute out."
+        yield Fault(place, FaultCode.NOT_SUPPORTED, detail)
 
 
 def _simulation_faults(body: GraphBody, request: "SimulationRequest") -> Iterator[Fault]:

@@ -7,6 +7,7 @@ from pydantic import Field
 
 from app.limits import (
     MAX_BASELINES,
+    MAX_CHANGES,
     MAX_EFFORT,
     MAX_MEMORY_LIMITS,
     MAX_SEED,
@@ -37,6 +38,10 @@ from solver.watchdog import TIME_LIMIT_S
 PlanPolicyBody = Annotated[BaselineBody, Choices(named_bodies(PROGRAM_POLICIES))]
 
 
+#: Shell pattern of op ids; ``!`` before it excludes them.
+OpPattern = Annotated[str, Field(min_length=1, max_length=512)]
+
+
 #: Options that make a plan one of a program.
 _OF_PROGRAMS = (
     "memory_limit_bytes",
@@ -47,6 +52,7 @@ _OF_PROGRAMS = (
     "max_bytes_under_way",
     "margin_us",
     "inputs_held",
+    "recompute",
 )
 
 
@@ -155,6 +161,17 @@ class OptionsBody(RequestModel):
     max_bytes_under_way: MaxBytesUnderWay = None
     margin_us: MarginUs = None
     inputs_held: HeldInputs = None
+    recompute: Annotated[
+        Annotated[list[OpPattern], Field(min_length=1, max_length=MAX_CHANGES)] | None,
+        Field(
+            exclude_if=is_unknown,
+            description="Ops of compute that may run twice where `memory_limit_bytes` costs time: "
+            "what they wrote is freed after an early reader and computed again before a late one. "
+            "Shell patterns of op ids; those that match one that begins with `!` run once. Name "
+            "no op that is random, writes in place, or reads what another overwrites.",
+            examples=[["*", "!dropout*"]],
+        ),
+    ] = None
     host_order: Annotated[
         bool,
         Field(

@@ -22,6 +22,7 @@ from app.schemas.programs import (
     Memory,
     PeakBytes,
     ProgramPathTimes,
+    Recomputed,
 )
 from app.schemas.schedules import BucketOut, Schedule
 from solver.bounds.kinds import BOUND_KINDS, kind_sentences
@@ -242,6 +243,7 @@ class PlanAnswer(ExplainedAnswer):
     memory: Memory = None
     path_times: ProgramPathTimes = None
     launch_reasons: LaunchReasons = None
+    recomputed: Recomputed = None
     front: Annotated[
         list[FrontPoint] | None,
         Field(exclude_if=is_unknown, description="A plan for each of several limits of memory."),

@@ -10,6 +10,7 @@ from solver.programs.execute import Holding
 from solver.programs.explanation.critical import PathTimes
 from solver.programs.explanation.earlier import REASONS, MovedLaunch
 from solver.programs.problem import InputsHeld
+from solver.programs.recomputation.graph import RecomputedOp
 from solver.programs.result import RoomierPlan
 
 
@@ -76,6 +77,16 @@ class LaunchReasonOut(AnswerModel):
     text: Annotated[str, Field(description="The same in words.")]
 
 
+class RecomputedOps(AnswerModel):
+    """What a program computes twice, so as not to hold it."""
+
+    ops: list[RecomputedOp]
+    compute_us: Annotated[float, Field(description="Time of all second runs [us].")]
+    peak_without_bytes: Annotated[
+        int, Field(description="The most memory of the same program without them [bytes].")
+    ]
+
+
 class FrontPoint(AnswerModel):
     """The plan for one limit of memory, or why there is none."""
 
@@ -103,6 +114,17 @@ Memory = Annotated[MemoryUse | None, Field(exclude_if=is_unknown, description="M
 ProgramPathTimes = Annotated[
     PathTimes | None,
     Field(exclude_if=is_unknown, description="The critical path of a program by cause."),
+]
+
+
+Recomputed = Annotated[
+    RecomputedOps | None,
+    Field(
+        exclude_if=is_unknown,
+        description="Ops that run twice since it is faster; left out without `recompute`. "
+        "`program` has both runs; the bound is that of the graph without a limit of memory, and "
+        "nothing is faster whatever runs twice.",
+    ),
 ]
 
 

@@ -8,11 +8,12 @@ from app.limits import MAX_OPS, MAX_PROGRAM_OPS, MAX_SIMULATED_LAUNCHES
 from app.schemas.base import AnswerModel, RequestModel, is_unknown
 from app.schemas.graphs import Id
 from solver.graph import ALL_REDUCE, NETWORK
-from solver.limits import MAX_BYTES
+from solver.limits import MAX_BYTES, MAX_DURATION_US
 from solver.planning.explicit import ExplicitBucket, ExplicitPart
 from solver.planning.result import Part, SlotRun
 from solver.programs.explicit import NamedBucket, ProgramStep
 from solver.programs.program import Do
+from solver.programs.recomputation.graph import RecomputedOp
 
 
 class BucketOut(AnswerModel):
@@ -97,6 +98,36 @@ class HostStepBody(RequestModel):
     id: Annotated[Id, Field(description="An op for `compute`, else a bucket.")]
 
 
+class RecomputedOpBody(RequestModel):
+    """An op that runs twice."""
+
+    op: Annotated[Id, Field(description="The op.")]
+    id: Annotated[Id, Field(description="Its second run: the op's id and `/recomputed`.")]
+    read_by: Annotated[
+        list[Id],
+        FailFast(),
+        Field(min_length=1, max_length=MAX_OPS, description="Ops that read the second run."),
+    ]
+    duration_us: Annotated[
+        float, Field(ge=0, le=MAX_DURATION_US, description="Time of the second run [us].")
+    ]
+
+
+class RecomputedBody(RequestModel):
+    """What a program computes twice; other fields of an answer are not read."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    ops: Annotated[list[RecomputedOpBody], FailFast(), Field(max_length=MAX_PROGRAM_OPS)]
+
+    def to_ops(self) -> tuple[RecomputedOp, ...]:
+        """Return the ops as the solver knows them."""
+        return tuple(
+            RecomputedOp(each.op, each.id, tuple(each.read_by), each.duration_us)
+            for each in self.ops
+        )
+
+
 class PlanBody(RequestModel):
     """A plan: the answer of `POST /v1/plans` as it is, or its `buckets` and `schedule` alone.
 
@@ -116,6 +147,11 @@ class PlanBody(RequestModel):
             exclude_if=is_unknown,
             description="What the host asks for, in order.",
         ),
+    ] = None
+
+    recomputed: Annotated[
+        RecomputedBody | None,
+        Field(exclude_if=is_unknown, description="Which ops of a program run twice."),
     ] = None
 
     def by_name(self) -> tuple[list[ExplicitBucket], list[ExplicitPart]]:

@@ -82,6 +82,7 @@ def program_answer(
         fused_graph=None,
         program=steps_of(planned),
         memory=memory_of(planned, more),
+        recomputed=planned.recomputation,
         path_times=None if why is None else why.path_times,
         launch_reasons=None if why is None else launch_reasons_of(planned, why),
         front=front,
@@ -135,13 +136,12 @@ def _unsearched(planned: ProgramPlan) -> list[CostWarning]:
 
 def _behind(planned: ProgramPlan) -> list[CostWarning]:
     """Say which rule would be ahead where launches are slow, if one would."""
-    problem, most = planned.problem, planned.problem.limits.memory_bytes
+    problem, most = planned.as_given, planned.problem.limits.memory_bytes
     kept = [
         each.policy for each in planned.baselines if most is None or (each.peak_bytes or 0) <= most
     ]
-    ahead = faster_rule(
-        problem, planned.program, {name: program_of(name, problem) for name in kept}
-    )
+    rules = {name: program_of(name, problem) for name in kept}
+    ahead = faster_rule(problem, planned.program, rules, planned.problem)
     if ahead is None:
         return []
     why = (

@@ -17,6 +17,7 @@ from solver.programs.explanation.sentences import (
     held_to_waits,
     more_memory,
     reason,
+    run_twice,
     summary,
 )
 from solver.programs.result import Executed, RoomierPlan
@@ -39,7 +40,7 @@ def explained_program(
     if why is None:
         return UNEXPLAINED
     said = [summary(planned, why)]
-    said += filter(None, [above_limit(planned), held_to_waits(planned)])
+    said += filter(None, [run_twice(planned), above_limit(planned), held_to_waits(planned)])
     said += [more_memory(each.extra_bytes, each.gain_us) for each in more]
     said += _along(front)
     return ExplainedAnswer(

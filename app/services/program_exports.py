@@ -1,14 +1,15 @@
 """Planned programs as files of other tools."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from pydantic import BaseModel, Field, ValidationError
 
-from app.services.program_problems import CheckedProgram, program_problem
+from app.schemas.schedules import RecomputedBody
+from app.services.program_problems import CheckedProgram, program_problem, recomputing
 from solver.codes import FaultCode
 from solver.errors import Fault, InvalidPlan
 from solver.exports.explicit_plan import Export
-from solver.exports.programs import PROGRAM_EXPORTS
+from solver.exports.programs import PROGRAM_EXPORTS, chrome
 from solver.programs.explicit import NamedBucket, ProgramStep, explicit_program
 from solver.programs.problem import ProgramProblem
 from solver.programs.program import Program
@@ -34,6 +35,25 @@ class _Answer(BaseModel):
     buckets: list[_AnsweredBucket]
     program: list[_Step]
     memory: _Memory = Field(default_factory=_Memory)
+    recomputed: RecomputedBody | None = None
+
+
+class ToldProgram(NamedTuple):
+    """The program of an answer.
+
+    Attributes
+    ----------
+    as_given
+        What was asked.
+    problem
+        The same; where ops run twice in the program, of the graph in which they do.
+    program
+        Of that problem.
+    """
+
+    as_given: ProgramProblem
+    problem: ProgramProblem
+    program: Program
 
 
 def exported_program(problem: CheckedProgram, answer: Any, form: str) -> Export:
@@ -53,10 +73,23 @@ def exported_program(problem: CheckedProgram, answer: Any, form: str) -> Export:
     InvalidPlan
         When it is no program of that graph, or the format has no form for this one.
     """
-    return PROGRAM_EXPORTS[form](*program_of(problem, answer))
+    told = program_of(problem, answer)
+    if told.problem is not told.as_given and form != chrome.FORMAT:
+        raise InvalidPlan([_runs_twice(form)])
+    return PROGRAM_EXPORTS[form](told.problem, told.program)
 
 
-def program_of(problem: CheckedProgram, answer: Any) -> tuple[ProgramProblem, Program]:
+def _runs_twice(form: str) -> Fault:
+    """Say that a format carries no second runs, and what to do."""
+    detail = (
+        f"Ops of this program run twice, which {form} does not carry. Recompute them in the model "
+        "(torch.utils.checkpoint, or jax.checkpoint, around the ops that recomputed.ops names), "
+        "capture its graph again, and plan that without recompute."
+    )
+    return Fault("/recomputed/ops", FaultCode.NOT_SUPPORTED, detail)
+
+
+def program_of(problem: CheckedProgram, answer: Any) -> ToldProgram:
     """Read the program of an answer, and what it was planned for.
 
     Raises
@@ -71,11 +104,13 @@ def program_of(problem: CheckedProgram, answer: Any) -> tuple[ProgramProblem, Pr
         place = "".join(f"/{step}" for step in first["loc"])
         detail = f"This is no program as plan --json prints it: at {place}, {first['msg']}."
         raise InvalidPlan([Fault("", FaultCode.WRONG_TYPE, detail)]) from None
-    asked = program_problem(problem, told.memory.limit_bytes)
+    given = program_problem(problem, told.memory.limit_bytes)
+    twice = told.recomputed
+    asked = recomputing(given, twice) if twice is not None and twice.ops else given
     buckets = [NamedBucket(each.id, tuple(each.tensors)) for each in told.buckets]
     # what else is done there is refused with the other faults of the program
     steps = [ProgramStep(each.do, each.id) for each in told.program]  # type: ignore[arg-type]
-    return asked, explicit_program(asked, buckets, steps)
+    return ToldProgram(given, asked, explicit_program(asked, buckets, steps))
 
 
 def not_of_a_program(form: str) -> Fault:

@@ -1,16 +1,20 @@
 """What a request asks of a program, as the solver knows it."""
 
+from dataclasses import replace
+
 from app.schemas.clusters import ClusterBody
 from app.schemas.plan_options import OptionsBody
 from app.schemas.plans import PlanRequest
 from app.schemas.problem import CheckedRequest
 from app.schemas.program_options import ProgramOptionsBody
+from app.schemas.schedules import RecomputedBody
 from app.schemas.simulations import SimulationRequest
 from solver.costs import network_of
 from solver.graph import Graph
 from solver.programs.plan import ProgramOptions
 from solver.programs.policies import POLICIES
 from solver.programs.problem import TO_WAIT, InputsHeld, ProgramLimits, ProgramProblem
+from solver.programs.recomputation.graph import with_recomputed
 
 #: Speed of copies where nothing is said [Gbit/s]: 3.35 TB/s, the memory of an H100.
 ASSUMED_COPY_GBPS = 26_800.0
@@ -37,6 +41,17 @@ def problem_on(
     copies = ASSUMED_COPY_GBPS if options.copy_gbps is None else options.copy_gbps
     network = network_of(cluster.to_cluster())
     return ProgramProblem(graph, network, copies, limits, held_inputs(options))
+
+
+def recomputing(problem: ProgramProblem, recomputed: RecomputedBody) -> ProgramProblem:
+    """Return the problem of the graph in which these ops run twice.
+
+    Raises
+    ------
+    InvalidPlan
+        When it has no such graph, at ``/recomputed/ops``.
+    """
+    return replace(problem, graph=with_recomputed(problem.graph, recomputed.to_ops()))
 
 
 def held_inputs(options: OptionsBody | ProgramOptionsBody) -> InputsHeld:

@@ -28,7 +28,7 @@ from app.services.program_explanations import (
     explanation_of,
     launch_reasons_of,
 )
-from app.services.program_problems import program_problem
+from app.services.program_problems import program_problem, recomputing
 from app.services.warnings import chunks_of, launched, units_of, warnings_of
 from solver.codes import FaultCode
 from solver.errors import Fault, InvalidPlan
@@ -106,7 +106,12 @@ def _executed(problem: CheckedRequest[SimulationRequest]) -> Executed:
     if faults := request.source_faults():
         raise InvalidRequest(faults)
     asked = program_problem(problem, request.options.memory_limit_bytes)
-    program = _made(asked, request)
+    try:
+        if request.plan is not None and request.plan.recomputed is not None:
+            asked = recomputing(asked, request.plan.recomputed)
+        program = _made(asked, request)
+    except InvalidPlan as error:
+        raise InvalidRequest(within("plan", error.faults)) from error
     return Executed(asked, program, execute(asked, program))
 
 
@@ -115,10 +120,7 @@ def _made(asked: ProgramProblem, request: SimulationRequest) -> Program:
     if request.policy is not None:
         return POLICIES[request.policy.policy](asked)
     assert request.plan is not None, "a policy or a plan"
-    try:
-        return explicit_program(asked, *request.plan.program_by_name())
-    except InvalidPlan as error:
-        raise InvalidRequest(within("plan", error.faults)) from error
+    return explicit_program(asked, *request.plan.program_by_name())
 
 
 def _channels(done: Executed, bins: int) -> list[Usage]:

@@ -19,7 +19,8 @@ def program_timeline(
     InvalidPlan
         When the answer is no program of that graph.
     """
-    trace, _ = trace_of(*program_of(problem, answer), beside=beside)
+    told = program_of(problem, answer)
+    trace, _ = trace_of(told.problem, told.program, beside=beside, as_given=told.as_given)
     if (bound := answer.get("lower_bound_us")) is not None:
         trace["otherData"]["lower_bound_us"] = bound
     return trace

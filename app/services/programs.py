@@ -23,6 +23,7 @@ from app.services.program_problems import (
     program_problem,
 )
 from solver.bounds.status import status_of
+from solver.codes import FaultCode
 from solver.errors import Fault, InvalidGraph, InvalidOptions
 from solver.evidence.evidence import evidence_of
 from solver.programs.bounds.bound import lower_bound
@@ -32,8 +33,11 @@ from solver.programs.headline import program_comparison
 from solver.programs.plan import Report
 from solver.programs.problem import ProgramProblem
 from solver.programs.program import Program
+from solver.programs.recomputation.graph import matched, recomputable
+from solver.programs.recomputation.plan import plan_recomputed
 from solver.programs.replanned import with_changes, with_more_memory
 from solver.programs.result import ProgramPlan, RoomierPlan
+from solver.programs.search.flat import is_one_stream
 
 SEARCH = "search"
 
@@ -55,7 +59,8 @@ def solve_program(
     what_if(problem.graph, problem.request.what_if)  # refuses changes that cannot be made
     several = options.memory_limits_bytes
     limits: list[int | None] = [options.memory_limit_bytes] if several is None else [*several]
-    tried = _front(problem, limits, watch)
+    make = _front if options.recompute is None else _recomputed
+    tried = make(problem, limits, watch)
     planned = next((each.plan for each in tried if each.plan is not None), None)
     if planned is None:
         raise _none_of(tried[0], several)
@@ -166,6 +171,29 @@ def _front(
         raise InvalidRequest(within("options", error.faults)) from error
     except InvalidGraph as error:
         raise InvalidRequest(within("graph", error.faults)) from error
+
+
+def _recomputed(
+    problem: CheckedRequest[PlanRequest], limits: Sequence[int | None], watch: Follower | None
+) -> tuple[LimitedPlan, ...]:
+    """Plan within the one limit, with ops that run twice where that is faster."""
+    (limit,) = limits
+    asked = program_problem(problem, limit)
+    if not is_one_stream(asked):
+        detail = "Options: recompute needs all compute on one stream."
+        raise InvalidRequest([Fault("/options/recompute", FaultCode.NOT_SUPPORTED, detail)])
+    patterns = problem.request.options.recompute or ()
+    for k, pattern in enumerate(patterns):
+        if not matched(asked.graph, pattern):
+            detail = f"No op of compute matches {pattern!r}."
+            raise InvalidRequest([Fault(f"/options/recompute/{k}", FaultCode.UNKNOWN_OP, detail)])
+    follow = _Following(watch, 0, 1).of(problem, asked) if watch else _unreported
+    allowed = recomputable(asked.graph, patterns)
+    try:
+        found = plan_recomputed(asked, program_options(problem.request), allowed, follow)
+    except InvalidOptions as error:
+        raise InvalidRequest(within("options", error.faults)) from error
+    return (LimitedPlan(limit, found, None),)
 
 
 def _unreported(_program: Program, _time: float) -> None:

@@ -2,19 +2,16 @@
 
 from dataclasses import replace
 
-from solver.costs import Network
 from solver.evidence.doubts import (
     DOUBTS,
     DoubtedGain,
     doubted_graph,
     doubted_network,
     saved,
-    under_doubts,
 )
 from solver.evidence.gain import LEAST_GAIN, NOTHING, WHAT_RUNS, Gain, gain_over
 from solver.evidence.headline import ComparedPlan, Headline, headline_of
 from solver.evidence.what_you_run import compiler_of
-from solver.graph import Graph
 from solver.graph.names import OF_XLA
 from solver.programs.bounds.bound import lower_bound
 from solver.programs.execute import ProgramRun, execute
@@ -48,7 +45,7 @@ def program_comparison(planned: ProgramPlan) -> ComparedPlan:
     The compiler's program, if it was not made for this problem yet, and two executions for each
     doubt; of XLA the schedules of :func:`solver.programs.xla.form.fastest_form` as well.
     """
-    problem = planned.problem
+    problem = planned.as_given
     over = compiler_of(problem.graph)
     is_of_xla = OF_XLA in problem.graph.free
     theirs = default_form(problem).program if is_of_xla else program_of(over, problem)
@@ -57,7 +54,7 @@ def program_comparison(planned: ProgramPlan) -> ComparedPlan:
     if is_of_xla:
         ours, unreachable = _by_xla(planned, ran.iteration_time)
     run = planned.run if ours is planned.program else execute(problem, ours)
-    doubted = _doubted(problem, theirs, ours)
+    doubted = _doubted(problem, theirs, ours, planned.problem)
     has_memory = bool(problem.graph.buffers)
     gain = gain_over(
         over,
@@ -104,15 +101,20 @@ def xla_gain(problem: ProgramProblem, ours: Program) -> Gain:
     )
 
 
-def _doubted(problem: ProgramProblem, theirs: Program, ours: Program) -> tuple[DoubtedGain, ...]:
-    """Return both times where the costs are off."""
-
-    def times(graph: Graph, network: Network) -> tuple[float, float]:
-        other = replace(problem, graph=graph, network=network)
-        today, plan = (execute(other, each) for each in (theirs, ours))
-        return today.iteration_time, plan.iteration_time
-
-    return under_doubts(problem.graph, problem.network, times)
+def _doubted(
+    problem: ProgramProblem, theirs: Program, ours: Program, planned: ProgramProblem | None = None
+) -> tuple[DoubtedGain, ...]:
+    """Return both times where the costs are off; ``planned`` is ours, where that is another."""
+    rows = []
+    for doubt in DOUBTS:
+        network = doubted_network(problem.network, doubt)
+        today, plan = (
+            execute(replace(of, graph=doubted_graph(of.graph, doubt), network=network), program)
+            for of, program in ((problem, theirs), (planned or problem, ours))
+        )
+        times = today.iteration_time, plan.iteration_time
+        rows.append(DoubtedGain(doubt.name, *times, saved(*times)))
+    return tuple(rows)
 
 
 def _with_memory(gain: Gain, problem: ProgramProblem, ran: ProgramRun) -> Gain:
@@ -136,7 +138,9 @@ def _headroom_high(planned: ProgramPlan, theirs: Program, time: float) -> float 
     most = saved(time, planned.bound.value_us)
     if most is None or most > NOTHING:
         return None
-    problem = planned.problem
+    problem = planned.as_given
+    if planned.recomputation is not None:  # what a limit raises does not hold of second runs
+        problem = replace(problem, limits=replace(problem.limits, memory_bytes=None))
     for doubt in DOUBTS:
         doubted = replace(
             problem,

@@ -9,6 +9,7 @@ from solver.evidence.robustness import Robustness
 from solver.programs.execute import HostSpan, ProgramRun
 from solver.programs.problem import ProgramProblem, compute_time
 from solver.programs.program import LAUNCH, Program
+from solver.programs.recomputation.graph import RecomputedOp
 from solver.simulation.times import IterationTimes, times_beside
 
 
@@ -74,6 +75,30 @@ class Executed:
         return self.run.peak_bytes
 
 
+@dataclass(frozen=True, slots=True)
+class Recomputation:
+    """What a program computes twice, so as not to hold it.
+
+    Attributes
+    ----------
+    problem
+        That of the graph as it is given, without the second runs.
+    ops
+        Those that run twice; empty where that helps nothing.
+    peak_without_bytes
+        The most memory of the same program without the second runs [bytes].
+    """
+
+    problem: ProgramProblem
+    ops: tuple[RecomputedOp, ...]
+    peak_without_bytes: int
+
+    @property
+    def compute_us(self) -> float:
+        """Time of all second runs [us]."""
+        return sum(op.duration_us for op in self.ops)
+
+
 @dataclass(frozen=True, slots=True, repr=False)
 class ProgramPlan(Executed):
     """A planned program with its evidence.
@@ -93,6 +118,9 @@ class ProgramPlan(Executed):
         On what all of this rests; what cut the search is in it.
     robust
         What the program and its rivals take over draws; None where the stated costs decided.
+    recomputation
+        What the program computes twice; ``problem`` is then that of the graph with the second runs.
+        None where no op was allowed to.
     """
 
     status: str
@@ -101,6 +129,7 @@ class ProgramPlan(Executed):
     baselines: tuple[Baseline, ...]
     evidence: Evidence = NO_EVIDENCE
     robust: Robustness | None = None
+    recomputation: Recomputation | None = None
 
     def __repr__(self) -> str:
         """Say in a line what it is."""
@@ -114,6 +143,11 @@ class ProgramPlan(Executed):
     def lower_bound_us(self) -> float:
         """No program of the graph is faster [us]."""
         return self.bound.value_us
+
+    @property
+    def as_given(self) -> ProgramProblem:
+        """The problem of the graph as it is given, in which every op runs once."""
+        return self.problem if self.recomputation is None else self.recomputation.problem
 
     @property
     def gap(self) -> float | None:

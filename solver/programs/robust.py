@@ -121,11 +121,18 @@ class FasterRule(NamedTuple):
 
 
 def faster_rule(
-    problem: ProgramProblem, program: Program, rules: Mapping[str, Program]
+    problem: ProgramProblem,
+    program: Program,
+    rules: Mapping[str, Program],
+    planned: ProgramProblem | None = None,
 ) -> FasterRule | None:
-    """Return the fastest of some rules where launches take 1.3 times as long, if it is ahead."""
+    """Return the fastest of some rules where launches take 1.3 times as long, if it is ahead.
+
+    ``planned`` is the program's problem, where that is another than the rules'.
+    """
     slow = replace(problem, network=doubted_network(problem.network, SLOW))
-    own = execute(slow, program).iteration_time
+    ours = slow if planned is None else replace(planned, network=slow.network)
+    own = execute(ours, program).iteration_time
     times = {name: execute(slow, each).iteration_time for name, each in rules.items()}
     best = min(times, key=times.__getitem__, default=None)
     if best is None or times[best] >= own - slack(own):

@@ -5,10 +5,11 @@ from heapq import heappop, heappush
 from typing import Any, NamedTuple
 
 from solver.graph import COMPUTE as COMPUTE_KIND
-from solver.programs.execute import ProgramRun, bucket_id
+from solver.programs.execute import bucket_id
 from solver.programs.machine import home_of, streams_of
 from solver.programs.problem import ProgramProblem
-from solver.programs.program import COMPUTE, LAUNCH, WAIT, Program
+from solver.programs.program import COMPUTE, LAUNCH, WAIT
+from solver.programs.result import Executed
 from solver.simulation.timeline import Event, name_event, span_event
 
 
@@ -25,7 +26,7 @@ class _Piece(NamedTuple):
 
 def program_trace(
     problem: ProgramProblem,
-    runs: Mapping[str, tuple[Program, ProgramRun]],
+    runs: Mapping[str, Executed],
     other: Mapping[str, Any],
 ) -> dict[str, Any]:
     """Lay out runs of programs of a graph one below the other.
@@ -38,15 +39,16 @@ def program_trace(
     Parameters
     ----------
     runs
-        Programs and what the simulator made of them, by name.
+        Programs and what the simulator made of them, by name; of the same graph, in which some ops
+        may run twice.
     other
         What else to tell, beside the name of the graph and the rule of its memory.
     """
     events: list[Event] = []
-    for pid, (name, (program, run)) in enumerate(runs.items(), start=1):
+    for pid, (name, done) in enumerate(runs.items(), start=1):
         events.append(name_event("process_name", pid, 0, name))
-        events += _events(problem, program, run, pid)
-        events += _memory(problem, run, pid)
+        events += _events(done, pid)
+        events += _memory(done, pid)
     return {
         "displayTimeUnit": "ms",
         "traceEvents": events,
@@ -54,10 +56,8 @@ def program_trace(
     }
 
 
-def _events(
-    problem: ProgramProblem, program: Program, run: ProgramRun, pid: int
-) -> Iterator[Event]:
-    graph = problem.graph
+def _events(done: Executed, pid: int) -> Iterator[Event]:
+    graph, program, run = done.problem.graph, done.program, done.run
     numbers, ops = streams_of(graph), graph.ops
     channels = sorted({ops[i].channel for i in graph.collectives})
     threads = {channel: tid for tid, channel in enumerate(channels)}
@@ -110,13 +110,14 @@ def _streams(
         yield span_event(label, category, pid, tid, start, end, args)
 
 
-def _memory(problem: ProgramProblem, run: ProgramRun, pid: int) -> Iterator[Event]:
+def _memory(done: Executed, pid: int) -> Iterator[Event]:
     """Draw the memory over time; a graph without buffers has none."""
+    run = done.run
     if not run.holdings:
         return
     for when, size in run.profile:
         yield _counter("memory", pid, when, size)
-    if (limit := problem.limits.memory_bytes) is not None:
+    if (limit := done.problem.limits.memory_bytes) is not None:
         for when in (0.0, run.iteration_time):
             yield _counter("memory limit", pid, when, limit)
 

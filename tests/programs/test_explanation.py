@@ -22,7 +22,7 @@ from solver.programs.explanation.sentences import gib, more_memory, reason, summ
 from solver.programs.policies import POLICIES
 from solver.programs.problem import ProgramLimits, ProgramProblem, is_fusable
 from solver.programs.program import COMPUTE, LAUNCH, WAIT, HostStep, Program, with_waits
-from solver.programs.result import ProgramPlan
+from solver.programs.result import Executed, ProgramPlan
 from solver.programs.timeline import program_trace
 from tests.programs.drawn import NO_LIMITS, drawn
 from tests.sampling import cases
@@ -298,7 +298,7 @@ def test_where_neither_alone_helps(word) -> None:
     assert all(each.gain_us == 0 for each in why.sensitivities)
     said = summary(planned(problem, program, run), why)
     assert ("The longest launch" in said) == (word == "bandwidth")
-    events = program_trace(problem, {"plan": (program, run)}, {})["traceEvents"]
+    events = program_trace(problem, {"plan": Executed(problem, program, run)}, {})["traceEvents"]
     assert {event["ph"] for event in events} == {"M", "X"}  # no memory without buffers
 
 

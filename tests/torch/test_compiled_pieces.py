@@ -367,6 +367,10 @@ def test_a_program_is_read():
         (answer(steps=("send b",)), "is to 'send', which is no step"),
         (answer(steps=("launch c",)), "is of bucket 'c', which is none"),
         (answer(steps=("compute a", "compute a")), "step 1 computes 'a' again"),
+        (
+            answer() | {"recomputed": {"ops": [{"op": "a"}]}},
+            "'a' run twice.*torch.utils.checkpoint",
+        ),
     ],
 )
 def test_no_program(told, fault):

@@ -98,6 +98,10 @@ def plan(
     max_under_way_mib: MaxUnderWayMib = None,
     inputs_held: InputsHeld = None,
     margin_ms: MarginMs = None,
+    recompute: Annotated[
+        list[str] | None,
+        option("OptionsBody.recompute", note="may be repeated", metavar="PATTERN"),
+    ] = None,
     host_order: Annotated[bool, option("OptionsBody.host_order", "--host-order")] = False,
     what_if: WhatIf = None,
     set_: Set = None,
@@ -149,6 +153,7 @@ def plan(
       interlace plan graph.json --baseline horovod --baseline ddp:bucket_cap_mb=10,barrier=true
       interlace plan compiled.json.gz --memory-limit-gib 30 --memory-limit-gib 36
       interlace plan compiled.json.gz --memory-limit-gib 30 --more-memory-gib 8
+      interlace plan compiled.json.gz --memory-limit-gib 24 --recompute '*' --recompute '!dropout*'
       interlace plan module.hlo.txt --device h100 --bandwidth-gbps 400
       interlace plan graph.json --set cluster.algorithm=double_binary_tree --set cluster.hop_us=2
       interlace plan graph.json --robust p95 --draws 200
@@ -193,6 +198,7 @@ def plan(
         robust=robust,
         draws=draws,
         host_order=host_order or None,
+        recompute=recompute or None,
         more_memory_bytes=flags.several_sized(more_memory_gib, 2**30),
         **flags.program_options(
             copy_gbps, max_bucket_mib, max_under_way_mib, inputs_held, margin_ms

@@ -16,8 +16,11 @@ from solver.programs.explanation.holders import CHANNEL, START
 from solver.programs.explanation.sensitivity import ProgramSensitivity
 from solver.programs.problem import TO_LAUNCH, TO_WAIT
 from solver.programs.program import LAUNCH
-from solver.programs.result import Executed
+from solver.programs.result import Executed, ProgramPlan
 from solver.units import same
+
+#: So many ops are named.
+_NAMED = 5
 
 _NAMES = {
     "compute_faster": "compute 10 % faster",
@@ -45,6 +48,26 @@ def summary(planned: Executed, why: ProgramExplanation) -> str:
     if (launch := _longest(why)) is not None:
         said.append("The longest launch on it: " + reason(planned, launch))
     return " ".join(said)
+
+
+def run_twice(planned: Executed) -> str:
+    """Say which ops run twice, what that takes and saves; nothing where none was allowed to."""
+    twice = planned.recomputation if isinstance(planned, ProgramPlan) else None
+    if twice is None:
+        return ""
+    bound = (
+        "The bound is that of the graph without a limit of memory, and holds whatever runs twice."
+    )
+    if not twice.ops:
+        return f"No op was found to be worth running twice. {bound}"
+    names = ", ".join(repr(each.op) for each in twice.ops[:_NAMED])
+    more = f" and {len(twice.ops) - _NAMED} more" if len(twice.ops) > _NAMED else ""
+    number = "1 op runs" if len(twice.ops) == 1 else f"{len(twice.ops)} ops run"
+    return (
+        f"{number} twice ({names}{more}): {ms(twice.compute_us)} more compute; without, this "
+        f"program would take {gib(twice.peak_without_bytes)} instead of {gib(planned.peak_bytes)}. "
+        f"{bound}"
+    )
 
 
 def reason(planned: Executed, launch: LaunchReason) -> str:

@@ -63,7 +63,8 @@ def read_program(answer: Mapping[str, Any], fingerprint: str | None = None) -> C
     ------
     UnusablePlan
         When there are no such fields; when a collective is in two buckets, or the steps of a bucket
-        are not pack, launch, wait, unpack, with copies where it has several collectives.
+        are not pack, launch, wait, unpack, with copies where it has several collectives; when ops
+        run twice.
     """
     try:
         buckets = tuple(
@@ -76,6 +77,12 @@ def read_program(answer: Mapping[str, Any], fingerprint: str | None = None) -> C
             "No program: it needs buckets (id, tensors) and program (do, id); wrong or missing: "
             f"{error}."
         ) from error
+    if twice := (answer.get("recomputed") or {}).get("ops"):
+        raise UnusablePlan(
+            f"The program cannot be run: {listed(str(each['op']) for each in twice)} run twice. "
+            "Put torch.utils.checkpoint around these ops in the model, capture its graph again, "
+            "and plan that without recompute."
+        )
     faults = [*_bucket_faults(buckets), *_step_faults(buckets, steps)]
     if faults:
         raise UnusablePlan("The program cannot be run: " + "; ".join(faults) + ".")
