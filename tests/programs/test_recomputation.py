@@ -47,7 +47,7 @@ def least_of_all(problem, limit):
     """
     graph = problem.graph
     kept = {b.written_by for b in graph.buffers if b.kept}
-    readers = {}
+    readers: dict[str, set[str]] = {}
     for b in graph.buffers:
         if b.written_by is not None and b.written_by not in kept:
             readers.setdefault(b.written_by, set()).update(b.read_by)
@@ -251,7 +251,7 @@ def test_which_ops_may_run_twice():
 def choices(problem, draw):
     """Some ops that run twice, with some of their readers each, drawn."""
     graph = problem.graph
-    readers = {}
+    readers: dict[str | None, list[str]] = {}
     for buffer in graph.buffers:
         readers.setdefault(buffer.written_by, []).extend(buffer.read_by)
     names = sorted(recomputable(graph, ALL))
