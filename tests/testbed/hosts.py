@@ -193,7 +193,7 @@ def _share(
     share, least = f"{mbit / (firsts + 1):g}mbit", f"{mbit * _LEAST:g}mbit"
     _run(*add, "1:1", "classid", "1:2", "htb", "rate", share, *ceil, *bursts, "prio", "0")
     match = (*tool, "filter", "add", "dev", device, "parent", "1:", "protocol", "ip", "prio")
-    _run(*match, "1", "u32", "match", "u16", "0", "0xff80", "at", "2", "flowid", "1:2")
+    _run(*match, "1", "u32", "match", "u16", "52", "0xffff", "at", "2", "flowid", "1:2")
     for i, (address, priority) in enumerate(priorities.items(), 3):
         own = ("classid", f"1:{i:x}", "htb", "rate", share if priority == top else least)
         _run(*add, "1:1", *own, *ceil, *bursts, "prio", str(1 + top - priority))
