@@ -25,10 +25,10 @@ From these alone `interlace parameter-server --fit` predicts the steps a second 
 {said}
 
 A layer list is a published model made smaller: 1 MB of parameters, and a step sleeps for 0.3 s.
-*computing* is a network of 8 layers that computes, on the cores that all workers share. A row
-counts the whole steps of each worker while all train, the first half of its time left out. In
-brackets is what was simulated for 95 of 100 runs of a thousand steps, those that begin in step
-included.
+*computing*, where it was measured, is a network of 8 layers that computes, on the cores that all
+workers share. A row counts the whole steps of each worker while all train, the first half of its
+time left out. In brackets is what was simulated for 95 of 100 runs of a thousand steps, those that
+begin in step included.
 """
 _ENDS = """\
 ## Ends of recorded transfers
