@@ -85,7 +85,7 @@ def _flags() -> argparse.ArgumentParser:
     add("--mbit", type=float, default=250.0, help="what a host may send [Mbit/s]")
     add("--served-workers", nargs="+", type=int, default=[2, 4, 8], help="of a parameter server")
     add("--served-mbit", nargs="+", type=float, default=[50.0, 100.0], help="its links [Mbit/s]")
-    add("--served-s", type=float, default=22.0, help="how long each count of workers trains [s]")
+    add("--served-s", type=float, default=30.0, help="how long each count of workers trains [s]")
     add("--mixes", nargs="+", choices=tuple(mixes.MIXES), default=tuple(mixes.MIXES))
     add("--shared-mbit", type=float, default=100.0, help="links that jobs share [Mbit/s]")
     add("--mix-steps", type=int, default=10, help="of the longest job of a mix, in each round")
@@ -143,7 +143,8 @@ def _measure_servers(asked: argparse.Namespace) -> Iterator[dict[str, Any]]:
     load, began, cells = os.getloadavg()[0], time.monotonic(), []
     network = (
         f"{max(asked.served_workers) + 1} network namespaces around a bridge; a link carries the "
-        "same in each direction (htb, TCP Reno), the server's shared equally"
+        "same in each direction (htb, TCP Reno), the server's shared equally; layer lists at "
+        "real-time priority"
     )
     for cell in servers.measure(
         asked.models or _MODELS[SERVERS], asked.served_mbit, asked.served_workers, asked.served_s

@@ -31,6 +31,10 @@ _TCP = ("net.ipv4.tcp_congestion_control=reno", "net.ipv4.tcp_wmem=4096 65536 26
 _QUEUE_MS = 50
 #: What a class below the highest one is never denied, as a share of the link: htb knows no less.
 _LEAST = 0.01
+#: A rate so low that a class of it always borrows [Mbit/s].
+_NO_RATE = 0.001
+#: Length of a packet of TCP with time stamps that carries nothing [bytes].
+_CONFIRMATION = 52
 
 
 class Refused(Exception):
@@ -166,21 +170,30 @@ def shape_server(hosts: Sequence[Host], mbit: float) -> None:
     """Give the first host a link of ``mbit`` in each direction, which the others share equally.
 
     Its way out has a queue for each other host, and so has the switch's way to it: as with the fair
-    queues that Linux has by default. Small packets go first: they confirm, and carry no tensors.
+    queues that Linux has by default. A queue has no rate of its own: with one, it saves up a burst
+    while it is empty, and who comes later overtakes who came before, until all are in step.
     """
     first, *others = hosts
     out = (*first.command("tc"), first.interface, "16")  # by destination
     into = ("tc", "-n", _name(_SWITCH), "port0", "12")  # by source
     for *tool, device, field in (out, into):
-        _share(tool, device, field, {host.address: 0 for host in others}, mbit)
+        _share(tool, device, field, {host.address: 0 for host in others}, mbit, _NO_RATE)
 
 
 def _share(
-    tool: Sequence[str], device: str, field: str, priorities: Mapping[str, int], mbit: float
+    tool: Sequence[str],
+    device: str,
+    field: str,
+    priorities: Mapping[str, int],
+    mbit: float,
+    own_mbit: float | None = None,
 ) -> None:
     """Shape a device by classes, one for each address at that place of the IP header.
 
-    Those of the highest priority share what they need equally; others have what is left.
+    Those of the highest priority share what they need equally; others have what is left. Each of
+    them has ``own_mbit`` in any case, or an equal share. Packets that only confirm go first; they
+    are told by their size, as no other may overtake what its connection sent before: TCP would
+    take that for loss.
     """
     subprocess.run([*tool, "qdisc", "del", "dev", device, "root"], check=False, capture_output=True)
     bursts = ("burst", str(_BURST), "cburst", str(_BURST), "quantum", str(_SEGMENT + 64))
@@ -190,10 +203,13 @@ def _share(
     _run(*add, "1:", "classid", "1:1", "htb", "rate", f"{mbit:g}mbit", *ceil, *bursts)
     top = max(priorities.values())
     firsts = sum(priority == top for priority in priorities.values())
-    share, least = f"{mbit / (firsts + 1):g}mbit", f"{mbit * _LEAST:g}mbit"
-    _run(*add, "1:1", "classid", "1:2", "htb", "rate", share, *ceil, *bursts, "prio", "0")
+    share = f"{own_mbit or mbit / (firsts + 1):g}mbit"
+    least = f"{mbit * _LEAST:g}mbit"
+    _run(*add, "1:1", "classid", "1:2", "htb", "rate", least, *ceil, *bursts, "prio", "0")
     match = (*tool, "filter", "add", "dev", device, "parent", "1:", "protocol", "ip", "prio")
-    _run(*match, "1", "u32", "match", "u16", "0", "0xff80", "at", "2", "flowid", "1:2")
+    _run(
+        *match, "1", "u32", "match", "u16", str(_CONFIRMATION), "0xffff", "at", "2", "flowid", "1:2"
+    )
     for i, (address, priority) in enumerate(priorities.items(), 3):
         own = ("classid", f"1:{i:x}", "htb", "rate", share if priority == top else least)
         _run(*add, "1:1", *own, *ceil, *bursts, "prio", str(1 + top - priority))

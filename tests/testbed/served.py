@@ -11,8 +11,8 @@ from typing import Any
 import torch
 
 from interlace_client.torch.parameter_server import ServedModel, StepRecorder, TrainingServer
-from tests.testbed.kernel import end_with_parent, sharpen_timers
-from tests.testbed.served_model import served_model
+from tests.testbed.kernel import end_with_parent, put_first, sharpen_timers
+from tests.testbed.served_model import COMPUTING, served_model
 
 
 def main() -> None:
@@ -23,6 +23,7 @@ def main() -> None:
     _say(is_ready=True)  # what starts takes time of those who train
     for line in sys.stdin:
         cell = json.loads(line)
+        put_first(is_first=cell["model"] != COMPUTING)  # what computes would starve the network
         {"serve": _serve, "train": _train}[cell["do"]](cell)
 
 

@@ -14,8 +14,10 @@ from solver.parameter_server.throughput import predict
 from tests.testbed.hosts import Host, namespaces, shape, shape_server
 from tests.testbed.programs import HostProgram, answer_of, ask, started
 
-#: Steps of each worker that do not count.
+#: Steps of the one worker that are not recorded.
 DROPPED = 4
+#: Share of a cell's time in which workers settle, and that does not count.
+_SETTLING = 0.5
 #: Of a layer list: bytes of its parameters, and how long a step sleeps [us].
 _BYTES, _COMPUTE_US = 1_000_000, 300_000.0
 #: How long the one worker is recorded [s].
@@ -41,7 +43,7 @@ def measure(
     workers
         How many at a time.
     seconds
-        How long a cell trains [s], what does not count included.
+        How long a cell trains [s]; its first half does not count.
 
     Yields
     ------
@@ -64,13 +66,19 @@ def measure(
                     said = _run(programs, hosts[0], {**shared, "seconds": time}, count, mbit)
                     if count == 1:
                         cell["document"] = said[0]["document"]
-                    found = pace([each["ends"][DROPPED:] for each in said])
+                    found = pace([settled(each["ends"], time) for each in said])
                     if found is None:
                         continue
                     rate, steps = found
                     cell["measured"][str(count)], cell["steps"][str(count)] = rate, steps
                     cell["load"][str(count)] = load
                 yield cell
+
+
+def settled(ends: Sequence[float], seconds: float) -> list[float]:
+    """Return the ends of a worker's steps behind its first :data:`_SETTLING` of so many seconds."""
+    since = ends[-1] - (1 - _SETTLING) * seconds if ends else 0.0
+    return [end for end in ends if end >= since]
 
 
 def pace(ends: Sequence[Sequence[float]]) -> tuple[float, int] | None:
@@ -134,9 +142,11 @@ def _run(
     there = {**cell, "address": server.address, "workers": count}
     ask(first, {**there, "do": "serve"})
     port = answer_of(first)["port"]
-    alone_s = (cell["compute_us"] + 2 * cell["bytes"] * 8 / mbit) / 1e6
+    sent_s = cell["bytes"] * 8 / mbit / 1e6
+    alone_s = cell["compute_us"] / 1e6 + 2 * sent_s
+    apart_s = max(alone_s / count, sent_s)  # as simulated workers begin
     for i, worker in enumerate(others[:count]):
-        own = {"port": port, "wait_s": i * alone_s / count, "dropped": DROPPED}
+        own = {"port": port, "wait_s": i * apart_s, "dropped": DROPPED}
         ask(worker, {**there, **own, "do": "train", "is_recorded": count == 1})
     said = [answer_of(worker) for worker in others[:count]]
     lost = answer_of(first)["lost"]

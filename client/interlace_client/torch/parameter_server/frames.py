@@ -155,12 +155,15 @@ class FrameSender:
         if frame.kind == PART and not frame.offset and self._window is not None:
             window = self._window
         now = content[:window]
-        header = _HEADER.pack(*frame._replace(length=len(now)))
-        if len(now) < _HEADER.size:
-            self._connection.sendall(header + now)
-        else:
-            self._connection.sendall(header)
-            self._connection.sendall(now)
+        self._send_together(_HEADER.pack(*frame._replace(length=len(now))), now)
         if len(now) < len(content):
             rest = content[window:]
             self.put(frame._replace(offset=window), lambda: rest)
+
+    def _send_together(self, *parts: bytes | memoryview) -> None:
+        """Send parts in one call: each call is a packet of its own, which hosts pay for."""
+        sent = self._connection.sendmsg(parts)
+        for part in parts:
+            if sent < len(part):
+                self._connection.sendall(part[sent:])
+            sent = max(0, sent - len(part))
