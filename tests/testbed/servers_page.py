@@ -43,7 +43,7 @@ _STEP = """\
 
 Links that are shared equally keep workers as far apart as they are
 ([why](../../solver/MODEL.md#section-13)). Two things in the network of an earlier run did not, and
-its workers trained up to 36 % slower than predicted:
+had a part in its workers training up to 36 % slower than predicted:
 
 - The shaper's class of each worker had a rate of its own, and so saved up a burst while it was
   idle. Who pulled later sent its burst before others went on, and was nearer to them by that much,
@@ -53,9 +53,9 @@ its workers trained up to 36 % slower than predicted:
   did, too, and overtook what their connection had sent before. TCP takes that for loss: it sent
   again what had come, and halved its window. Now only packets that carry nothing go first.
 
-Tests on that network hold both (`tests/torch/test_testbed_servers.py`). What the model leaves out:
-one interpreter serves all workers, and the cores of this machine are those of all hosts. Both count
-most with many tensors, many workers and fast links.
+Tests on that network hold both (`tests/testbed/test_server_network.py`). What the model leaves out:
+one interpreter serves all workers, and the cores of this machine are those of all hosts. By how
+much either slows workers was not measured.
 """
 
 
