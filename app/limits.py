@@ -237,6 +237,8 @@ MIN_CHUNK_BYTES = 64
 #: A client that reads must take so much [bytes] each so long [s].
 MIN_READ_BYTES = 200_000
 READ_PERIOD_S = 20.0
+#: Longer answers are written one at a time, and are not kept for who asks next [bytes].
+LARGE_ANSWER_BYTES = 2**20
 #: Answers that clients have not read take so much memory together; beyond, the slowest client is
 #: dropped [bytes].
 MAX_UNREAD_BYTES = 2**29

@@ -17,7 +17,6 @@ from starlette.types import ASGIApp
 from app import VERSION
 from app.calls.children import Children
 from app.calls.messages import Answered
-from app.calls.turns import OwnerTurns
 from app.errors import StorageUnavailable
 from app.http import openapi as apidoc
 from app.http.addresses import Addresses, Paced
@@ -34,6 +33,7 @@ from app.limits import MAX_BIG_BODIES
 from app.operations import tracing
 from app.operations.memory import GARBAGE
 from app.operations.metrics import Metrics
+from app.operations.owner_turns import OwnerTurns
 from app.operations.settings import Settings
 from app.pages import routes as pages
 from app.routers import (

@@ -12,12 +12,12 @@ from typing import IO, Any, TypeVar
 from anyio import CancelScope, CapacityLimiter, fail_after, to_thread
 
 from app.calls.messages import Call, CallResult
-from app.calls.turns import OwnerTurns
 from app.children.process import GONE_S, Child, bury, fork, kill, reason
 from app.children.processor_time import processor_s
 from app.errors import NoTurn, StorageUnavailable, TimeLimit, WorkerDied, WorkersUnavailable
 from app.limits import MAX_TURN_S
 from app.operations.callers import NOBODY
+from app.operations.owner_turns import OwnerTurns
 from app.operations.settings import Settings
 from app.storage.quotas import StoredUsage
 
@@ -39,7 +39,7 @@ class Children:
         What a child may take.
     at_once
         So many are at work, and one more of an owner that has none; other calls wait, without a
-        thread, and owners take turns (:mod:`app.calls.turns`).
+        thread, and owners take turns (:mod:`app.operations.owner_turns`).
     usage
         Counts the time of each owner's calls, and refuses an owner who has used up his.
     serve

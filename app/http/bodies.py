@@ -31,10 +31,9 @@ from app.limits import (
     MIN_BODY_RATE,
     SMALL_BODY_BYTES,
 )
-from app.operations.callers import NOBODY
 
 if TYPE_CHECKING:
-    from app.calls.turns import OwnerTurns
+    from app.operations.owner_turns import OwnerTurns
 
 _CHARSET = re.compile(r';\s*charset\s*=\s*"?([^";\s]*)', re.IGNORECASE)
 
@@ -121,7 +120,8 @@ async def _held(request: Request, most: int | None) -> AsyncIterator[HeldBody]:
             body += chunk
             if len(body) > BIG_BODY_BYTES:
                 if body.file is None:
-                    await held.enter_async_context(_turn(request))
+                    turns: OwnerTurns = request.app.state.bodies
+                    await held.enter_async_context(turns.turn(request.state.caller))
                     body.file = held.enter_context(_new_file())
                 await _spill(body, request.app.state.spills)
         if length > most:
@@ -129,19 +129,6 @@ async def _held(request: Request, most: int | None) -> AsyncIterator[HeldBody]:
         if body.file is not None:
             await _spill(body, request.app.state.spills)
         yield body
-
-
-@asynccontextmanager
-async def _turn(request: Request) -> AsyncIterator[None]:
-    """Hold a turn of a large body; what it takes of others is the time that it is held."""
-    turns: OwnerTurns = request.app.state.bodies
-    caller = request.state.caller or NOBODY
-    await turns.acquire(caller.owner, caller.quotas.weight, caller.team)
-    began = monotonic()
-    try:
-        yield
-    finally:
-        turns.release(caller.owner, monotonic() - began, caller.team)
 
 
 def _new_file() -> IO[bytes]:

@@ -1,19 +1,21 @@
 """Jobs as answers tell them."""
 
 import msgspec
-from anyio import to_thread
 from cachetools import LRUCache
 
 from app.jobs import table as jobs
 from app.jobs.kinds import KINDS
 from app.jobs.rows import RESULT
 from app.jobs.table import JobRecord
+from app.limits import LARGE_ANSWER_BYTES
+from app.operations.callers import working_for
+from app.operations.large_answers import LargeAnswers
 from app.schemas.lists import JobSummary
 from app.storage.database import Store
 from app.storage.json_text import with_fields
 
-#: Of jobs that have ended the answers asked for last are kept, so many bytes; of longer ones none.
-_KEPT_BYTES, _LONGEST_BYTES = 2**25, 2**20
+#: Of jobs that have ended the answers asked for last are kept, so many bytes; of large ones none.
+_KEPT_BYTES = 2**25
 
 
 class Answers:
@@ -23,7 +25,7 @@ class Answers:
     """
 
     def __init__(self, store: Store) -> None:
-        self._store = store
+        self._store, self.large = store, LargeAnswers()
         self._kept: LRUCache[tuple[str, int], bytes] = LRUCache(_KEPT_BYTES, len)
 
     async def text_of(self, job: JobRecord) -> bytes:
@@ -32,9 +34,13 @@ class Answers:
             return text_of(job.kind, job, None)
         text = self._kept.get((job.id, job.revision))
         if text is None:
-            result = await to_thread.run_sync(jobs.payload, self._store, job.number, RESULT)
-            text = text_of(job.kind, job, result)
-            if len(text) <= _LONGEST_BYTES:
+            which = self._store, job.number, RESULT
+            text = await self.large.written(
+                lambda: jobs.payload_bytes(*which),
+                lambda: text_of(job.kind, job, jobs.payload(*which)),
+                working_for(job.owner, job.team),
+            )
+            if len(text) <= LARGE_ANSWER_BYTES:
                 self._kept[job.id, job.revision] = text
         return text
 

@@ -137,6 +137,13 @@ def payload(store: Store, number: int, part: str) -> bytes | None:
         return connection.scalar(query)
 
 
+def payload_bytes(store: Store, number: int, part: str) -> int:
+    """Return how long something large of a job is [bytes], 0 when there is none."""
+    which = (PayloadRow.job == number, PayloadRow.part == part)
+    with store.reading() as connection:
+        return connection.scalar(select(func.length(PayloadRow.content)).where(*which)) or 0
+
+
 def requested(store: Store, kind: str, job_id: str) -> bytes:
     """Return the request of a job as it was posted, JSON text; NotFound when there is none."""
     with store.reading() as connection:

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Path, Query, Request, Response
 
 from app.http.bodies import FilesDep
-from app.http.dependencies import ListedDep, StoreDep, SubmitterDep
+from app.http.dependencies import ListedDep, PoolDep, StoreDep, SubmitterDep
 from app.http.openapi import accepted, answered, problems
 from app.jobs.kinds import IMPORT
 from app.jobs.removal import remove
@@ -134,9 +134,14 @@ def list_graphs(store: StoreDep, limit: ListedDep = 20) -> GraphList:
     summary="Find a graph",
     responses={**answered("app.schemas.imports:GraphOut"), **problems(404, 503)},
 )
-def get_graph(graph_id: GraphId, store: StoreDep) -> Response:
+async def get_graph(graph_id: GraphId, store: StoreDep, pool: PoolDep) -> Response:
     """Return the graph, and the report of the newest upload that made it."""
-    return Response(graphs.find(store, graph_id), media_type="application/json")
+    text = await pool.answers.large.written(
+        lambda: store.row_bytes(GraphRow, graph_id),
+        lambda: graphs.find(store, graph_id),
+        store.caller,
+    )
+    return Response(text, media_type="application/json")
 
 
 @router.delete(

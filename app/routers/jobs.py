@@ -26,7 +26,7 @@ from app.jobs.kinds import KINDS, MODELS
 from app.jobs.pool import Pool
 from app.jobs.queue import Receipt, Submission, id_of_key
 from app.jobs.requests import job_of
-from app.jobs.rows import FAILED, STATES, TIMED_OUT
+from app.jobs.rows import FAILED, REQUEST, STATES, TIMED_OUT
 from app.jobs.table import JobRecord
 from app.limits import MAX_CALL_TAGS
 from app.operations.tracing import here
@@ -283,9 +283,13 @@ def _add_request(router: APIRouter, kind: str) -> None:
         summary=f"The request of a {word}",
         responses=problems(404, 503),
     )
-    def get_request(job_id: JobId, store: StoreDep) -> Response:
+    async def get_request(job_id: JobId, store: StoreDep, pool: PoolDep) -> Response:
         """Return what was posted, so that it can be changed and posted again."""
-        text = jobs.requested(store, kind, job_id).removeprefix(BOM_UTF8)
+        text = await pool.answers.large.written(
+            lambda: jobs.payload_bytes(store, jobs.get(store, kind, job_id).number, REQUEST),
+            lambda: jobs.requested(store, kind, job_id).removeprefix(BOM_UTF8),
+            store.caller,
+        )
         return Response(text, media_type="application/json")
 
 

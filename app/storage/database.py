@@ -184,6 +184,12 @@ class Store:
         with self.reading() as connection:
             return connection.scalar(query) or 0
 
+    def row_bytes(self, kind: type[OwnedRow], row_id: str) -> int:
+        """Return how long the request and the result of a row are [bytes]; 0 when there is none."""
+        query = select(kind.bytes).where(kind.id == row_id, visible(kind, self.caller))
+        with self.reading() as connection:
+            return connection.scalar(query) or 0
+
     def newest(self, kind: type[AnyRow], limit: int) -> Sequence[AnyRow]:
         """Return the newest rows, the newest first, without their request and result."""
         brief = (defer(kind.request, raiseload=True), defer(kind.result, raiseload=True))

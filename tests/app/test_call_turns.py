@@ -1,6 +1,7 @@
 """Whose call is worked on next: in the order of an oracle that shares no code."""
 
 import asyncio
+import threading
 from fractions import Fraction
 from http import HTTPStatus
 
@@ -8,10 +9,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.calls.turns import OwnerTurns
 from app.codes import TemporaryCode
 from app.errors import NoTurn
+from app.limits import LARGE_ANSWER_BYTES
+from app.operations.callers import working_for
+from app.operations.large_answers import LargeAnswers
+from app.operations.owner_turns import OwnerTurns
 from tests.sampling import cases
+from tests.waiting import until
 
 OWNERS = "abc"
 
@@ -237,3 +242,30 @@ def test_no_turn_takes_no_server_out_of_a_proxy() -> None:
     assert NoTurn.code is TemporaryCode.NO_TURN
     assert NoTurn.code.status == HTTPStatus.TOO_MANY_REQUESTS
     assert NoTurn("").retry_after_s == pytest.approx(5)
+
+
+def test_large_answers_take_turns_by_owner() -> None:
+    async def run() -> None:
+        large, may_go_on, at_work = LargeAnswers(), threading.Event(), []
+
+        async def ask(owner: str, size: int) -> bytes:
+            def write() -> bytes:
+                at_work.append(owner)
+                assert size <= LARGE_ANSWER_BYTES or may_go_on.wait(60)
+                return owner.encode()
+
+            return await large.written(lambda: size, write, working_for(owner, None))
+
+        async def written_by(owners: list[str]) -> None:
+            await asyncio.to_thread(until, lambda: at_work == owners)
+
+        tasks = [asyncio.create_task(ask("a", LARGE_ANSWER_BYTES + 1)) for _ in range(3)]
+        await written_by(["a"])
+        tasks.append(asyncio.create_task(ask("b", LARGE_ANSWER_BYTES + 1)))
+        await written_by(["a", "b"])
+        assert await ask("c", LARGE_ANSWER_BYTES) == b"c", "what is small waits for nobody"
+        assert at_work == ["a", "b", "c"]
+        may_go_on.set()
+        assert await asyncio.gather(*tasks) == [b"a", b"a", b"a", b"b"]
+
+    asyncio.run(asyncio.wait_for(run(), 60))

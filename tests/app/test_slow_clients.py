@@ -8,6 +8,7 @@ import select
 import socket
 from collections.abc import Iterator
 from contextlib import ExitStack, suppress
+from threading import Event
 
 import httpx2
 import pytest
@@ -22,6 +23,7 @@ from app.limits import (
     READ_PERIOD_S,
 )
 from app.operations.settings import Settings
+from app.storage import graphs
 from app.storage.database import Store
 from app.storage.tables import GraphRow
 from tests.app.frozen import Frozen, frozen
@@ -190,3 +192,30 @@ def test_a_reader_that_is_fast_enough(server: Frozen) -> None:
                 assert client.recv(2**17), "it was dropped"
             server.move(READ_PERIOD_S)
         assert client.recv(2**17), "it was dropped"
+
+
+def test_large_answers_leave_threads_to_others(
+    server: Frozen, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """More large answers than the server has threads: one is written at a time, others go on."""
+    url = "http://{}:{}".format(*server.address)
+    may_go_on, at_work, found = Event(), [], graphs.find
+
+    def held(store: Store, graph_id: str) -> bytes:
+        at_work.append(graph_id)
+        assert may_go_on.wait(60)
+        return found(store, graph_id)[:1_000]
+
+    monkeypatch.setattr(graphs, "find", held)
+    with ExitStack() as opened:
+        opened.callback(may_go_on.set)
+        clients = [opened.enter_context(asking(server)) for _ in range(50)]
+        until(lambda: all(server.of(each).cycle is not None for each in clients))
+        until(lambda: at_work)
+        listed = httpx2.get(f"{url}/v1/graphs", trust_env=False, timeout=60)
+        assert [each["id"] for each in listed.json()["graphs"]] == [BIG_ID]
+        assert len(at_work) == 1
+        may_go_on.set()
+        for client in clients:
+            assert client.recv(12) == b"HTTP/1.1 200"
+        assert len(at_work) == len(clients)

@@ -14,10 +14,14 @@ owners either has. An owner's weight is that of the call that came last. Jobs ar
 """
 
 from collections import deque
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from itertools import count
+from time import monotonic
 
 from anyio import Event
 
+from app.operations.callers import NOBODY, Caller
 from app.operations.shares import Head, in_order, joined, levels_of, share_of
 
 #: A call at work counts at least so much [s].
@@ -65,6 +69,17 @@ class OwnerTurns:
         if not self._at_work[share]:
             del self._at_work[share]
         self._give()
+
+    @asynccontextmanager
+    async def turn(self, caller: Caller | None) -> AsyncIterator[None]:
+        """Hold a turn of somebody; what it takes of others is the time that it is held."""
+        who = caller or NOBODY
+        await self.acquire(who.owner, who.quotas.weight, who.team)
+        began = monotonic()
+        try:
+            yield
+        finally:
+            self.release(who.owner, monotonic() - began, who.team)
 
     def _join(self, share: str) -> None:
         shares = self._at_work.keys() | self._waiting.keys()
