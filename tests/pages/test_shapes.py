@@ -67,6 +67,64 @@ def test_a_ranking_says_how_far_it_is_and_keeps_what_it_has(page: Page, service:
     expect(row).to_contain_text(made["shape"])
 
 
+def test_measured_steps_that_speak_for_another_shape_than_the_simulation(
+    page: Page, service: Service
+) -> None:
+    steps = {1: 9e6, 2: 8e6, 4: 5e6, 8: 4.9e6}
+    rows = [
+        {
+            "shape": {"tp": tp, "dp": 16 // tp, "micro_batches": 4 * tp, "sharding": "parameters"},
+            "time_us": us,
+        }
+        for tp, us in steps.items()
+    ]
+    body = {**EXAMPLE, "pp": [1], "rows": rows, "planned": 0, "count": 6}
+    told = service.client.post("/v1/shapes", json=body).json()
+    named = [*told["best"], *told["front"]]
+    likeliest = min(named, key=lambda row: row["predicted_us"])
+    best = told["best"][0]
+    assert likeliest["predicted_us"] < told["lower_bound_us"] < best["predicted_us"]
+    page.goto(linked("/shapes", body))
+    answer = page.locator("#answer")
+    expect(answer).to_contain_text(f"By the measured steps {likeliest['name']} may be faster")
+    expect(answer).to_contain_text("no simulated step is shorter than")
+    expect(answer).to_contain_text("as simulated")
+    expect(answer).not_to_contain_text("no shape is faster")
+    row = page.locator("#ranked tbody tr").filter(has_text=likeliest["name"]).first
+    below = 100 * (likeliest["predicted_us"] / best["predicted_us"] - 1)
+    expect(row.get_by_text(f"{below:.1f} %", exact=True)).to_be_visible()
+    expect(page.locator("#ranked")).not_to_contain_text("+-")
+    assert _drawn(page, 0) == [
+        [each["time_us"] / 1e3, each["memory_bytes"] / 2**30]
+        for each in sorted(told["front"], key=lambda each: each["time_us"])
+    ]
+    expect(page.locator("#front .plot .g-ytitle")).to_have_text("memory [GiB]")
+    expect(page.locator("#front .plot .g-xtitle")).to_have_text("simulated step [ms]")
+    memory = f"{best['memory_bytes'] / 2**30:.2f} GiB"
+    expect(answer).to_contain_text(memory)
+    expect(page.locator("#ranked tbody tr").first).to_contain_text(memory)
+    expect(page.locator("#chosen")).to_contain_text(memory)
+    assert everywhere(page) == []
+
+
+def _drawn(page: Page, trace: int) -> list[list[float]]:
+    """Return the points of a line of the chart of time and memory."""
+    points = page.locator("#front .js-plotly-plot").evaluate(
+        "(plot, i) => Array.from(plot.data[i].x, (x, at) => [x, plot.data[i].y[at]])", trace
+    )
+    return [[float(x), float(y)] for x, y in points]
+
+
+def test_figures_that_were_stated_are_not_said_to_be_measured(page: Page) -> None:
+    page.goto(linked("/shapes", {**EXAMPLE, "efficiencies": {"matmul": 0.6}, "planned": 0}))
+    page.get_by_text("Figures taken of the machine", exact=True).click()
+    figures = page.locator("#doubts tbody tr")
+    expect(figures.filter(has_text="matmul")).to_contain_text("the request")
+    expect(figures.filter(has_text="memory")).to_contain_text("assumed")
+    expect(page.locator("#doubts table")).not_to_contain_text("measured steps")
+    expect(page.locator("#answer")).to_contain_text("by simulation alone")
+
+
 def test_where_no_shape_fits_it_says_why(page: Page) -> None:
     page.goto(linked("/shapes", {**EXAMPLE, "model": "llama3-405b"}))
     expect(page.locator("#work .note").first).to_contain_text("No shape of the space fits")

@@ -10,6 +10,9 @@ export const SIZES = [
   { unit: "kB", size: 1e3 },
 ];
 
+/** Bytes of a GiB. */
+export const GIB = 2 ** 30;
+
 /**
  * A number with about four digits.
  *
@@ -50,6 +53,15 @@ export function bytes(value) {
     if (Math.abs(value) >= size) return `${number(value / size)} ${unit}`;
   }
   return `${value} B`;
+}
+
+/**
+ * Memory of a GPU, in the unit that its size is said in.
+ *
+ * @param {number} value [bytes]
+ */
+export function memory(value) {
+  return `${number(value / GIB)} GiB`;
 }
 
 /**

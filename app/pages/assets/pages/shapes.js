@@ -2,7 +2,7 @@
 
 import { byId, el, facts, fill } from "../elements/dom.js";
 import { figure } from "../elements/figures.js";
-import { bytes, count, number, percent, time } from "../elements/format.js";
+import { count, memory, number, percent, time } from "../elements/format.js";
 import { ask } from "../elements/request.js";
 import { idOfPage, read, write } from "../elements/state.js";
 import { table } from "../elements/table.js";
@@ -19,7 +19,12 @@ import { exposedOf, namedIn, timeOf } from "../shapes/rows.js";
 /** @import { Solved } from "../elements/request.js" */
 
 const RANKINGS = "/v1/shapes/rankings";
-const WORDS = { best: "Best shape", bound: "No shape is faster than", each: "shape", time: "Step" };
+const WORDS = {
+  best: "Best shape",
+  bound: "No simulated step is shorter than",
+  each: "shape",
+  time: "Simulated step",
+};
 
 /** The ranking that the page was opened for; null once another is asked, or where it is of none. */
 let kept = saved === undefined && location.pathname !== "/shapes" ? idOfPage() : null;
@@ -50,7 +55,7 @@ function sureness(answer) {
   const looked =
     `${count(answer.shapes, "shape")} looked at: ${number(answer.too_large, 12)} too large for memory, ` +
     `${number(answer.simulated, 12)} simulated, ${number(left, 12)} not simulated`;
-  if (answer.is_proven) return `${looked} since a bound says that they cannot be faster.`;
+  if (answer.is_proven) return `${looked} since a bound says that their simulated step is no shorter.`;
   if (answer.lower_bound_us === null) return `${looked}; nothing is proven of those.`;
   return (
     `${looked}; ${number(answer.cut, 12)} of them may be faster, ` +
@@ -58,50 +63,65 @@ function sureness(answer) {
   );
 }
 
+/** That measured steps speak for another shape than the simulation does; "" where they do not. */
+function likeliest(answer) {
+  const [best] = answer.best;
+  const first = namedIn(answer).reduce((a, b) => (timeOf(b) < timeOf(a) ? b : a));
+  if (timeOf(first) >= timeOf(best)) return "";
+  return ` By the measured steps ${first.name} may be faster: ${time(timeOf(first))}.`;
+}
+
+/** How the time of the best is known. */
+function source(answer) {
+  const [best] = answer.best;
+  if (best.predicted_us === null) return "by simulation alone: may be far off";
+  const interval =
+    best.low_us === null
+      ? "too few measured steps for an interval"
+      : `nine of ten steps ${time(best.low_us)} to ${time(best.high_us)}`;
+  return `${interval}; ${time(best.time_us)} as simulated`;
+}
+
 function tell(host, answer) {
   const [best] = answer.best;
-  const isMeasured = answer.rows > 0;
   fill(
     host,
     el(
       "div",
       { class: "figures" },
       figure("plan", ["Best ", term("shape")], best.name, best.why),
-      figure(
-        "today",
-        "its step takes",
-        time(timeOf(best)),
-        best.low_us === null
-          ? isMeasured
-            ? "too few measured steps for an interval"
-            : "figures of the machine are assumed: may be far off"
-          : `nine of ten steps ${time(best.low_us)} to ${time(best.high_us)}`,
-      ),
+      figure("today", "its step takes", time(timeOf(best)), source(answer)),
       figure(
         "bound",
-        "no shape is faster than",
+        "no simulated step is shorter than",
         [
           time(answer.lower_bound_us),
           " ",
           answer.is_proven ? el("span", { class: "badge optimal" }, term("proven")) : null,
         ],
         answer.is_proven
-          ? "of simulated steps in this space"
+          ? "of shapes in this space"
           : answer.lower_bound_us === null
             ? "unknown: not every shape has a bound"
-            : "in simulated time; the gap is open",
+            : "of shapes in this space; the gap is open",
       ),
-      figure("today", "memory of its fullest rank", bytes(best.memory_bytes), [
+      figure("today", "memory of its fullest rank", memory(best.memory_bytes), [
         `${percent(best.mfu)} `,
         term("MFU"),
       ]),
     ),
-    el("p", { class: "lead summary" }, sureness(answer)),
+    el("p", { class: "lead summary" }, sureness(answer), likeliest(answer)),
   );
 }
 
+/** A share with its sign. */
+function signed(share) {
+  return `${share < 0 ? "" : "+"}${percent(share)}`;
+}
+
 function rank(host, answer, onchoose) {
-  const span = (name, of, shown = name) => ({ name: shown, of, show: (row) => time(of(row)) });
+  const against = (row) => timeOf(row) / timeOf(answer.best[0]) - 1;
+  const span = (name, of) => ({ name, of, show: (row) => time(of(row)) });
   const rows = namedIn(answer);
   const front = new Set(answer.front.map((row) => row.name));
   const isPriced = rows.some((row) => row.price_per_billion_tokens !== null);
@@ -110,13 +130,13 @@ function rank(host, answer, onchoose) {
     [
       { name: "shape", of: (row) => row.name, show: (row) => row.name, isText: true },
       span("step", timeOf),
+      ...(answer.rows ? [span("simulated", (row) => row.time_us)] : []),
       {
         name: "against the best",
-        of: (row) => timeOf(row) / timeOf(answer.best[0]) - 1,
-        show: (row) =>
-          row === answer.best[0] ? "best" : `+${percent(timeOf(row) / timeOf(answer.best[0]) - 1)}`,
+        of: against,
+        show: (row) => (row === answer.best[0] ? "best" : signed(against(row))),
       },
-      { name: "memory", of: (row) => row.memory_bytes, show: (row) => bytes(row.memory_bytes) },
+      { name: "memory", of: (row) => row.memory_bytes, show: (row) => memory(row.memory_bytes) },
       { name: "bubble", of: (row) => row.bubble_us, show: (row) => percent(row.bubble_us / row.time_us) },
       { name: "exposed", of: exposedOf, show: (row) => percent(exposedOf(row) / row.time_us) },
       {
@@ -152,6 +172,8 @@ function rank(host, answer, onchoose) {
 }
 
 function restOn(host, answer) {
+  const known = answer.rows ? "measured steps" : "the request";
+  const from = (row) => (row.is_determined ? known : "assumed");
   const figures = el("div");
   fill(
     host,
@@ -160,7 +182,7 @@ function restOn(host, answer) {
     facts([
       ["Measured steps", number(answer.rows, 12)],
       [
-        "Error of a step as the others predict it",
+        "Median error of a step as the others predict it",
         answer.rows_error === null ? null : percent(answer.rows_error),
       ],
     ]),
@@ -174,8 +196,8 @@ function restOn(host, answer) {
       { name: "spread", of: (row) => row.spread, show: (row) => percent(row.spread, 0) },
       {
         name: "from",
-        of: (row) => (row.is_determined ? "measured steps" : "assumed"),
-        show: (row) => (row.is_determined ? "measured steps" : "assumed"),
+        of: from,
+        show: from,
         isText: true,
       },
     ],
@@ -199,7 +221,7 @@ async function show(answer, request) {
   const place = (name) => {
     const at = answer.best.findIndex((row) => row.name === name);
     return at === 0
-      ? "The fastest."
+      ? "The fastest as simulated."
       : at > 0
         ? `Number ${at + 1} of those ranked.`
         : "On the front of time and memory.";

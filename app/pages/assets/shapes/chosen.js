@@ -3,7 +3,7 @@
 import { bars } from "../charts/bars.js";
 import { el, facts, fill, say } from "../elements/dom.js";
 import { named } from "../elements/evidence.js";
-import { bytes, number, percent, time } from "../elements/format.js";
+import { memory, number, percent, time } from "../elements/format.js";
 import { term } from "../elements/term.js";
 import { complain } from "../service/api.js";
 import { unitOf } from "../timeline/bars.js";
@@ -91,13 +91,14 @@ export function showChosen(host, row, place) {
     losses.length ? drawn : null,
     facts([
       ["Step", time(timeOf(row))],
+      ["As simulated", row.predicted_us === null ? null : time(row.time_us)],
       [
         "Nine of ten steps",
         row.low_us === null
           ? "unknown: too few measured steps"
           : `${time(row.low_us)} to ${time(row.high_us)}`,
       ],
-      ["Memory", `${bytes(row.memory_bytes)}, on pipeline rank ${row.memory_rank}`],
+      ["Memory", `${memory(row.memory_bytes)}, on pipeline rank ${row.memory_rank}`],
       [term("MFU"), percent(row.mfu)],
       ["Tokens/s/GPU", number(row.tokens_per_s_per_gpu)],
       [
