@@ -206,14 +206,15 @@ export async function follow(path, id, host, { words = OF_PLANS, signal } = {}) 
     } else bar.removeAttribute("value");
     const hasBest = at && at.incumbent_us !== null;
     const best = hasBest ? time(at.incumbent_us) : null;
+    const all = at?.total ? count(at.total, words.each).replace(/ .*/, "") : null;
     fill(
       figures,
       at
         ? facts([
             [
               "Done",
-              at.total
-                ? `${count(at.completed ?? 0, words.each)} of ${count(at.total, words.each).replace(/ .*/, "")}`
+              all
+                ? `${count(at.completed ?? 0, words.each)} of ${all}`
                 : at.completed === null
                   ? null
                   : count(at.completed, words.each),
