@@ -42,8 +42,8 @@ _STEP = """\
 ## What decides whether workers fall into step
 
 Links that are shared equally keep workers as far apart as they are
-([why](../explanation/model.md#section-13)). Two things in the network of an earlier run did not, and
-had a part in its workers training up to 36 % slower than predicted:
+([why](../explanation/model.md#section-13)). Two things in the network of an earlier run did not,
+and had a part in its workers training up to 36 % slower than predicted:
 
 - The shaper's class of each worker had a rate of its own, and so saved up a burst while it was
   idle. Who pulled later sent its burst before others went on, and was nearer to them by that much,
