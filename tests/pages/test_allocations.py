@@ -13,7 +13,7 @@ def test_what_a_node_set_makes_of_the_job_that_runs(page: Page) -> None:
     expect(page.locator("#chosen .plot .main-svg").first).to_be_visible()
     drawing = page.locator("#cluster .cluster-map")
     expect(drawing.locator(".node.new")).to_have_count(4)
-    expect(drawing).to_contain_text("leaf1, to spine: 32 % → 64 % of 400 Gbit/s")
+    expect(drawing).to_contain_text("leaf1, to spine: 32 % → 77 % of 400 Gbit/s")
     expect(drawing.locator("title", has_text="gpu4: vision (a) at 1.401x")).to_have_count(1)
     page.locator("#cluster summary").click()
     expect(page.locator("#cluster tbody tr").first).to_contain_text("64.3 %")
