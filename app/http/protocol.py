@@ -391,12 +391,13 @@ class Protocol(HttpToolsProtocol):
     def drop(self, why: str) -> None:
         """Let go of the client, and of what it did not read.
 
-        The connection is reset: else the system goes on to send what it holds of the answer, up to
-        4 MiB for each connection, as slowly as the client reads, and that to no end.
+        With an answer unread the connection is reset: else the system goes on to send what it holds
+        of it, up to 4 MiB for each connection, as slowly as the client reads, and that to no end.
         """
         _LOG.warning("A client was dropped: %s", why)
-        at_once = struct.pack("ii", 1, 0)
-        self.transport.get_extra_info("socket").setsockopt(SOL_SOCKET, SO_LINGER, at_once)
+        if self.transport.get_write_buffer_size():
+            at_once = struct.pack("ii", 1, 0)
+            self.transport.get_extra_info("socket").setsockopt(SOL_SOCKET, SO_LINGER, at_once)
         self.transport.abort()
 
     def _refuse(self, status: int) -> None:
