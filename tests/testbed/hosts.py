@@ -170,14 +170,13 @@ def shape_server(hosts: Sequence[Host], mbit: float) -> None:
     """Give the first host a link of ``mbit`` in each direction, which the others share equally.
 
     Its way out has a queue for each other host, and so has the switch's way to it: as with the fair
-    queues that Linux has by default. A queue has no rate of its own: with one, it saves up a burst
-    while it is empty, and who comes later overtakes who came before, until all are in step.
+    queues that Linux has by default.
     """
     first, *others = hosts
     out = (*first.command("tc"), first.interface, "16")  # by destination
     into = ("tc", "-n", _name(_SWITCH), "port0", "12")  # by source
     for *tool, device, field in (out, into):
-        _share(tool, device, field, {host.address: 0 for host in others}, mbit, _NO_RATE)
+        _share(tool, device, field, {host.address: 0 for host in others}, mbit)
 
 
 def _share(
@@ -186,12 +185,12 @@ def _share(
     field: str,
     priorities: Mapping[str, int],
     mbit: float,
-    own_mbit: float | None = None,
 ) -> None:
     """Shape a device by classes, one for each address at that place of the IP header.
 
-    Those of the highest priority share what they need equally; others have what is left. Each of
-    them has ``own_mbit`` in any case, or an equal share. Packets that only confirm go first; they
+    Those of the highest priority share what they need equally; others have what is left. The first
+    have no rate of their own: with one, a class saves up a burst while it is empty, and who comes
+    later overtakes who came before, until all are in step. Packets that only confirm go first; they
     are told by their size, as no other may overtake what its connection sent before: TCP would
     take that for loss.
     """
@@ -202,16 +201,14 @@ def _share(
     add = (*tool, "class", "add", "dev", device, "parent")
     _run(*add, "1:", "classid", "1:1", "htb", "rate", f"{mbit:g}mbit", *ceil, *bursts)
     top = max(priorities.values())
-    firsts = sum(priority == top for priority in priorities.values())
-    share = f"{own_mbit or mbit / (firsts + 1):g}mbit"
-    least = f"{mbit * _LEAST:g}mbit"
+    no_rate, least = f"{_NO_RATE:g}mbit", f"{mbit * _LEAST:g}mbit"
     _run(*add, "1:1", "classid", "1:2", "htb", "rate", least, *ceil, *bursts, "prio", "0")
     match = (*tool, "filter", "add", "dev", device, "parent", "1:", "protocol", "ip", "prio")
     _run(
         *match, "1", "u32", "match", "u16", str(_CONFIRMATION), "0xffff", "at", "2", "flowid", "1:2"
     )
     for i, (address, priority) in enumerate(priorities.items(), 3):
-        own = ("classid", f"1:{i:x}", "htb", "rate", share if priority == top else least)
+        own = ("classid", f"1:{i:x}", "htb", "rate", no_rate if priority == top else least)
         _run(*add, "1:1", *own, *ceil, *bursts, "prio", str(1 + top - priority))
         where = f"0x{int(IPv4Address(address)):08x}"
         _run(
