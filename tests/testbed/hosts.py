@@ -24,6 +24,9 @@ _INTERFACE = "eth0"
 #: The largest segment that TCP hands down, and what the shaper lets through at once [bytes]. What a
 #: link sends for free after each pause makes launches cheaper than they are in a row.
 _SEGMENT, _BURST = 8 * 1024, 32 * 1024
+#: What a link that is shared lets through at once, a segment with its headers [bytes]. What it
+#: saves up while idle is who comes first's, who is ahead of the others by that much more each time.
+_SHARED_BURST = _SEGMENT + 1024
 #: BBR estimates a rate that the shaper's bursts mislead; Reno fills the queue, and never beyond
 #: what it holds, since no more is on its way: nothing is lost and sent again.
 _TCP = ("net.ipv4.tcp_congestion_control=reno", "net.ipv4.tcp_wmem=4096 65536 262144")
@@ -195,7 +198,8 @@ def _share(
     take that for loss.
     """
     subprocess.run([*tool, "qdisc", "del", "dev", device, "root"], check=False, capture_output=True)
-    bursts = ("burst", str(_BURST), "cburst", str(_BURST), "quantum", str(_SEGMENT + 64))
+    at_once = str(_SHARED_BURST)
+    bursts = ("burst", at_once, "cburst", at_once, "quantum", str(_SEGMENT + 64))
     ceil = ("ceil", f"{mbit:g}mbit")
     _run(*tool, "qdisc", "add", "dev", device, "root", "handle", "1:", "htb", "default", "2")
     add = (*tool, "class", "add", "dev", device, "parent")

@@ -3,6 +3,7 @@
 import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from solver.parameter_server.fit import TransferFit, fit_transfers
@@ -22,6 +23,8 @@ _SETTLING = 0.5
 _BYTES, _COMPUTE_US = 1_000_000, 300_000.0
 #: How long the one worker is recorded [s].
 _RECORDED_S = 10.0
+#: Simulated runs as long as a measured one.
+RUNS = 20
 #: Before all other programs of the machine, where that is allowed.
 _FIRST = ("nice", "-n", "-10")
 
@@ -101,10 +104,30 @@ def predicted(
     document: Mapping[str, Any], workers: Sequence[int]
 ) -> tuple[TransferFit, dict[int, ThroughputRow]]:
     """Predict steps a second from what one worker recorded, and nothing else."""
+    steps, fit, options = _known(document)
+    rows = predict(steps, replace(options, workers=tuple(workers))).rows
+    return fit, {row.workers: row for row in rows}
+
+
+def predicted_runs(document: Mapping[str, Any], workers: int, steps: int) -> list[float]:
+    """Simulate :data:`RUNS` runs in which a worker does so many steps, behind as many to settle.
+
+    Returns steps a second of each.
+    """
+    known, _, options = _known(document)
+    short = replace(options, workers=(workers,), steps=2 * steps, dropped=steps)
+    runs = [replace(short, seed=seed) for seed in range(RUNS)]
+    return [predict(known, each).rows[0].examples_per_s for each in runs]
+
+
+def _known(
+    document: Mapping[str, Any],
+) -> tuple[list[ServerStep], TransferFit, ThroughputOptions]:
+    """Return recorded steps, the links fitted to them, and options of one worker on these."""
     steps = [_step_of(step["ops"]) for step in document["steps"]]
     fit = fit_transfers([_transfers_of(step["ops"]) for step in document["steps"]])
     options = ThroughputOptions(
-        workers=tuple(workers),
+        workers=(1,),
         bandwidths_gbps=(fit.bandwidth_gbps,),
         batch_size=1,
         win_bytes=fit.win_bytes,
@@ -112,7 +135,7 @@ def predicted(
         parse_us=fit.parse_us,
         explain=False,
     )
-    return fit, {row.workers: row for row in predict(steps, options).rows}
+    return steps, fit, options
 
 
 def _step_of(ops: Sequence[Mapping[str, Any]]) -> ServerStep:
