@@ -4,13 +4,16 @@ from collections.abc import Iterator, Sequence
 
 from app.services.shape_plans import PLANS
 from solver.shapes.fit.as_run import TableRun
-from solver.shapes.fit.shape_fit import FEW_ROWS, ShapeFit
+from solver.shapes.fit.shape_fit import FEW_ROWS, Outlier, ShapeFit
 from solver.shapes.kernels import MeasuredKernels
 from solver.shapes.pipeline.orders import ORDERS
 from solver.shapes.ranking.first_answers import BOUNDS
 from solver.shapes.ranking.rank import MEMORY_SHARE, SIMULATION
 from solver.shapes.ranking.ranked import RankedShape, ShapeRanking
 from solver.shapes.ranking.space import RuledOut
+
+#: So many outliers are named.
+_NAMED = 5
 
 
 def notes_of(
@@ -42,6 +45,7 @@ def notes_of(
         if open_figures:
             yield f"Not determined by the rows: {', '.join(open_figures)}."
         yield from map(_run_said, fit.runs)
+        yield from _outliers(fit.outliers)
         if stated:
             yield f"Stated figures give way to the rows: {', '.join(sorted(stated))}."
         if fit.rows < FEW_ROWS:
@@ -117,6 +121,22 @@ def _run_said(run: TableRun) -> str:
         f"{run.over:,} of {run.rows:,} measured steps on {' and '.join(run.networks)} do not fit "
         f"in memory as they are given: {'; '.join(said)}. Give each row its `sharding` and "
         "`recomputation`."
+    )
+
+
+def _outliers(found: Sequence[Outlier]) -> Iterator[str]:
+    """Name the measured steps that the others do not explain."""
+    if not found:
+        return
+    each = [
+        f"{outlier.row + 1} ({abs(outlier.excess):.0%} {'more' if outlier.excess > 0 else 'less'})"
+        for outlier in found[:_NAMED]
+    ]
+    more = f" and {len(found) - _NAMED:,} more" if len(found) > _NAMED else ""
+    yield (
+        f"Measured steps that took far more or less time than the others tell, counted from 1: "
+        f"{', '.join(each)}{more}. Measure them again, or leave them out if something disturbed "
+        "them."
     )
 
 

@@ -48,6 +48,16 @@ def test_steps_of_a_simulated_machine_are_predicted() -> None:
     assert predicted.outside == ()
 
 
+def test_a_step_that_was_disturbed_is_named() -> None:
+    shapes = [replace(shape, micro_batches=n) for shape in SHAPES for n in (2, 4)]
+    rows = steps(shapes, TRUE)
+    assert fit_steps(rows).outliers == ()
+    rows[5] = replace(rows[5], time_us=2 * rows[5].time_us)
+    (outlier,) = fit_steps(rows).outliers
+    assert outlier.row == 5
+    assert outlier.excess == pytest.approx(1, abs=0.1)
+
+
 def test_what_rows_do_not_tell_stays_as_assumed() -> None:
     fit = fit_steps(steps(SHAPES[:2], TRUE))
     figures = {figure.name: figure for figure in fit.figures}

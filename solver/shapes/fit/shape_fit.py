@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import exp, log
+from typing import NamedTuple
 
 import numpy as np
 
@@ -31,6 +32,10 @@ NINE_OF_TEN = 1.645
 #: what few rows tell of the process's own lengths is not in its variance.
 FEW_ROWS = 20
 
+#: An outlier is so many standard deviations off; of a standard normal value the median size; and
+#: with fewer rows nobody knows which are usual.
+_FAR, _MEDIAN_OF_ONE, _MANY = 4.0, 0.6745, 8
+
 #: A figure is determined where the rows leave at most this share of its assumed spread.
 _DETERMINED = 0.5
 
@@ -58,6 +63,21 @@ class PredictedStep:
     outside: tuple[str, ...]
 
 
+class Outlier(NamedTuple):
+    """A row that its neighbours do not explain.
+
+    Attributes
+    ----------
+    row
+        Its place, from 0.
+    excess
+        By what share it took longer than the others tell; below 0 it took less.
+    """
+
+    row: int
+    excess: float
+
+
 @dataclass(frozen=True, slots=True)
 class ShapeFit:
     """What measured steps tell of a machine.
@@ -82,6 +102,8 @@ class ShapeFit:
         What the simulation leaves unexplained.
     runs
         How tables were run of which rows do not fit in memory as stated.
+    outliers
+        Rows that are far off what the others tell of them, the farthest first.
     """
 
     known: Efficiencies
@@ -94,6 +116,7 @@ class ShapeFit:
     ranges: tuple[tuple[str, float, float], ...]
     residual: Residual
     runs: tuple[TableRun, ...]
+    outliers: tuple[Outlier, ...]
 
     def predict(
         self, model: Transformer, cluster: TrainingCluster, shape: JobShape
@@ -187,6 +210,7 @@ def fit_steps(rows: Sequence[MeasuredShape], begin: Efficiencies | None = None) 
         ),
         residual,
         runs,
+        _outliers(errors, deviations),
     )
 
 
@@ -202,6 +226,22 @@ def widening(errors: FloatArray, deviations: FloatArray) -> float:
         return 1.0
     share = min(1.0, FEW_ROWS / len(errors))
     return float(np.sqrt(1 + share * np.mean((errors / deviations) ** 2)))
+
+
+def _outliers(errors: FloatArray, deviations: FloatArray) -> tuple[Outlier, ...]:
+    """Return the rows whose errors are beyond what others say, and what is usual of all rows.
+
+    Both are judged by medians, which outliers do not move: :data:`_FAR` standard deviations of the
+    process, and as many of the errors.
+    """
+    if len(errors) < _MANY:
+        return ()
+    usual = float(np.median(np.abs(errors))) / _MEDIAN_OF_ONE
+    far = np.flatnonzero(np.abs(errors) > _FAR * np.maximum(deviations, usual))
+    return tuple(
+        Outlier(int(i), float(np.expm1(errors[i])))
+        for i in sorted(far, key=lambda i: (-abs(errors[i]), i))
+    )
 
 
 def _theta(known: Efficiencies) -> FloatArray:
