@@ -78,7 +78,11 @@ def answer_of(request: AllocationRequest) -> AllocationAnswer:
         free = _array(sorted({at for nodes in sets for at in nodes.tolist()}))
     found = allocate(wiring, job, free, sets, running, options)
     if not found.ranked:
-        detail = "No switch joins as many free nodes as the job needs."
+        joined = int(np.bincount(wiring.switches[-1][free]).max())
+        detail = (
+            f"The job needs {job.slots} nodes; the topology joins at most {joined} that are free: "
+            "name one switch above those that are linked."
+        )
         raise InvalidRequest([Fault("/topology", FaultCode.OUT_OF_RANGE, detail)])
     use = ClusterUse(wiring, job, running, free) if request.has_cluster else None
     return _answer(request, wiring, job, found, use)
