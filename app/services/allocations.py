@@ -8,6 +8,7 @@ import numpy as np
 from app import VERSION
 from app.errors import InvalidRequest
 from app.schemas.allocations import (
+    AllocatedJobBody,
     AllocationAnswer,
     AllocationRequest,
     AllocationRow,
@@ -34,6 +35,7 @@ from solver.clusters.workloads import Workload
 from solver.codes import FaultCode
 from solver.errors import Fault
 from solver.jobs.estimate import ESTIMATE_ERROR
+from solver.jobs.mix import JobTerms
 from solver.units import IntArray
 
 
@@ -73,6 +75,7 @@ def answer_of(request: AllocationRequest) -> AllocationAnswer:
         request.simulated,
         request.job.weight,
         request.job.price_per_gpu_hour,
+        _terms(request.job),
     )
     if sets:
         free = _array(sorted({at for nodes in sets for at in nodes.tolist()}))
@@ -199,7 +202,12 @@ def _placed(
         detail = f"Job {body.name!r} runs on nodes that no switch joins."
         faults.append(Fault(f"{place}/on", FaultCode.OUT_OF_RANGE, detail))
         return None
-    return PlacedJob(body.name, job, mapping, body.weight, body.price_per_gpu_hour)
+    price = body.price_per_gpu_hour
+    return PlacedJob(body.name, job, mapping, body.weight, price, _terms(body))
+
+
+def _terms(body: AllocatedJobBody) -> JobTerms:
+    return JobTerms(body.offset_us, body.priority, body.period_us)
 
 
 def _refuse_twice(request: AllocationRequest, faults: list[Fault]) -> None:

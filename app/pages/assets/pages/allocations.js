@@ -15,6 +15,9 @@ import { complain } from "../service/api.js";
 
 const text = (name, of) => ({ name, of, show: of, isText: true });
 const called = (job) => job.name || "the new job";
+/** A step beside the others, with its 95th percentile where that is longer. */
+const stepSaid = ({ time_us, p95_us }) =>
+  p95_us === null || p95_us <= time_us * 1.001 ? time(time_us) : `${time(time_us)}, p95 ${time(p95_us)}`;
 
 /** Few nodes by name, many by their number. */
 function nodesSaid(nodes) {
@@ -82,8 +85,8 @@ function showChosen(host, row, place) {
       value: job.slowdown,
       text:
         job.before === null
-          ? `${times(job.slowdown)}, ${time(job.time_us)}`
-          : `${times(job.before)} → ${times(job.slowdown)}, ${time(job.time_us)}`,
+          ? `${times(job.slowdown)}, ${stepSaid(job)}`
+          : `${times(job.before)} → ${times(job.slowdown)}, ${stepSaid(job)}`,
       tone: job.name ? "c7" : "c1",
     })),
   }).catch(complain);
