@@ -179,6 +179,11 @@ def _notes(request: AllocationRequest, found: Allocations) -> list[str]:
             "one another; simulated ones let them all begin at once, and links be shared max-min "
             "fairly. Only the first sets by estimate are simulated, so a later one may be better."
         )
+    if len({each.priority for each in (request.job, *request.running)}) > 1:
+        said.append(
+            "A lower class may never be served: a job that ended no step has its time until the "
+            "simulation's end, at least."
+        )
     if request.topology.rails is not None:
         said.append("The rails of a pod are one switch: a rail that is busier is not seen.")
     if request.job.shape is not None:

@@ -88,6 +88,32 @@ def test_estimates_know_classes_and_periods(
     assert [job.p95_us for job in found.jobs] == [None, None]
 
 
+def test_laws_of_jobs_beside_one_another() -> None:
+    """Twice all times and bytes take twice as long; the order of jobs that run is no matter."""
+    jobs: dict[str, dict[str, Any]] = {
+        "a": {"on": ["node2", "node7"], "compute_us": 90_000, "gradient_bytes": 400_000_000},
+        "c": {"on": ["node6", "node8"], "compute_us": 70_000, "gradient_bytes": 900_000_000},
+    }
+    topology = {**TOPOLOGY, "fat_tree": {**TOPOLOGY["fat_tree"], "nodes": 4}}
+
+    def times(names: str, factor: int, **fields: Any) -> dict[str, float]:
+        running = [{"name": n, "policy": "wfbp", **jobs[n]} for n in names]
+        figures = {"compute_us": 60_000, "gradient_bytes": 300_000_000}
+        new: dict[str, Any] = {"nodes": 2, "policy": "wfbp", **figures}
+        for job in (new, *running):
+            job["compute_us"] *= factor
+            job["gradient_bytes"] *= factor
+        asked = {"topology": topology, "job": new, "running": running}
+        asked["candidates"] = [["node1", "node5"]]
+        (found,) = interlace.allocate(asked | fields).best
+        return {job.name: job.time_us for job in found.jobs}
+
+    for fields in ({}, {"simulated": 0}):
+        once = times("ac", 1, **fields)
+        assert times("ca", 1, **fields) == pytest.approx(once)
+        assert times("ac", 2, **fields) == pytest.approx({n: 2 * us for n, us in once.items()})
+
+
 def test_a_job_that_is_held_alone_takes_its_period() -> None:
     held = {"nodes": 2, **HALVES, "period_us": 180_000}
     answer = interlace.allocate({"topology": TOPOLOGY, "job": held, "count": 1})

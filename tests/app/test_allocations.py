@@ -307,6 +307,7 @@ def test_topologies_of_all_forms() -> None:
 
 def test_the_call_answers_as_python_does() -> None:
     answered = ranking(None, json.dumps(EXAMPLE).encode())
+    assert ranking(None, json.dumps(EXAMPLE).encode()).content is answered.content
     assert AllocationAnswer.model_validate_json(answered.content) == interlace.allocate(EXAMPLE)
 
 
