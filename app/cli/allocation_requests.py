@@ -65,7 +65,7 @@ def list_of(path: Path | None, flag: str) -> list[Any] | None:
     if content.lstrip()[:1] == b"[":
         found = read_json(content)
         if isinstance(found, list):
-            return found
+            return [_with_hosts(each, flag) for each in found]
     if flag != "--candidates":
         raise typer.BadParameter(f"{path} is no JSON list", param_hint=flag)
     lines = content.decode("utf-8", "replace").splitlines()
@@ -73,6 +73,15 @@ def list_of(path: Path | None, flag: str) -> list[Any] | None:
     if not sets:
         raise typer.BadParameter(f"{path} names no node set", param_hint=flag)
     return sets
+
+
+def _with_hosts(entry: Any, flag: str) -> Any:
+    """Return an entry of a list with host lists as names: of a job that runs, or a node set."""
+    if isinstance(entry, str):
+        return named_hosts(entry, flag)
+    if isinstance(entry, dict) and isinstance(entry.get("on"), str):
+        return {**entry, "on": named_hosts(entry["on"], flag)}
+    return entry
 
 
 def named_hosts(text: str, flag: str) -> list[str]:

@@ -85,6 +85,18 @@ FIELDS: dict[str, RequestField] = {
         least=1,
         most=100000,
     ),
+    "AllocatedJobBody.offset_us": RequestField(
+        "When its first iteration begins, of simulated ones",
+        least=0,
+        most=1000000000.0,
+        default="0.0",
+    ),
+    "AllocatedJobBody.period_us": RequestField(
+        "A period at which it is held, as hold_phase does",
+        least=0,
+        most=1000000000000.0,
+        is_open=True,
+    ),
     "AllocatedJobBody.policy": RequestField(
         "What launches a graph",
         choices=(
@@ -107,6 +119,12 @@ FIELDS: dict[str, RequestField] = {
         least=0,
         most=1000000000.0,
         default="1.0",
+    ),
+    "AllocatedJobBody.priority": RequestField(
+        "Its class on all links, where the network has classes",
+        least=0,
+        most=7,
+        default="0",
     ),
     "AllocatedJobBody.shape": RequestField(
         "How the model is split",

@@ -4,6 +4,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
+from app.limits import MAX_PRIORITY
 from app.schemas.base import AnswerModel, Name, OneOf, RequestModel
 from app.schemas.graphs import GraphBody
 from app.schemas.shapes import AcceleratorBody, ShapeBody, TransformerBody
@@ -140,6 +141,27 @@ class AllocatedJobBody(RequestModel):
         1.0
     )
     price_per_gpu_hour: Annotated[float, Field(ge=0, le=1e9, description="In any currency.")] = 1.0
+    priority: Annotated[
+        int,
+        Field(
+            ge=0,
+            le=MAX_PRIORITY,
+            description="Its class on all links, where the network has classes: higher ones are "
+            "served first.",
+        ),
+    ] = 0
+    offset_us: Annotated[
+        Us, Field(description="When its first iteration begins, of simulated ones [us].")
+    ] = 0.0
+    period_us: Annotated[
+        float | None,
+        Field(
+            gt=0,
+            le=1e12,
+            description="A period at which it is held, as `hold_phase` does [us]; null for a job "
+            "that begins its next iteration at once.",
+        ),
+    ] = None
 
 
 class RunningJobBody(AllocatedJobBody):
@@ -196,7 +218,13 @@ class SlowedJob(AnswerModel):
 
     name: Annotated[str, Field(description="Empty for the new job.")]
     alone_us: Annotated[float, Field(description="A step alone on its nodes [us].")]
-    time_us: Annotated[float, Field(description="A step beside the others [us].")]
+    time_us: Annotated[float, Field(description="A step beside the others, in the mean [us].")]
+    p95_us: Annotated[
+        float | None,
+        Field(
+            description="What 95 of 100 simulated steps do not exceed [us]; null where estimated."
+        ),
+    ]
     slowdown: Annotated[
         float,
         Field(

@@ -8,6 +8,7 @@ import numpy as np
 from app import VERSION
 from app.errors import InvalidRequest
 from app.schemas.allocations import (
+    AllocatedJobBody,
     AllocationAnswer,
     AllocationRequest,
     AllocationRow,
@@ -34,6 +35,7 @@ from solver.clusters.workloads import Workload
 from solver.codes import FaultCode
 from solver.errors import Fault
 from solver.jobs.estimate import ESTIMATE_ERROR
+from solver.jobs.mix import JobTerms
 from solver.units import IntArray
 
 
@@ -73,12 +75,17 @@ def answer_of(request: AllocationRequest) -> AllocationAnswer:
         request.simulated,
         request.job.weight,
         request.job.price_per_gpu_hour,
+        _terms(request.job),
     )
     if sets:
         free = _array(sorted({at for nodes in sets for at in nodes.tolist()}))
     found = allocate(wiring, job, free, sets, running, options)
     if not found.ranked:
-        detail = "No switch joins as many free nodes as the job needs."
+        joined = int(np.bincount(wiring.switches[-1][free]).max())
+        detail = (
+            f"The job needs {job.slots} nodes; the topology joins at most {joined} that are free: "
+            "name one switch above those that are linked."
+        )
         raise InvalidRequest([Fault("/topology", FaultCode.OUT_OF_RANGE, detail)])
     use = ClusterUse(wiring, job, running, free) if request.has_cluster else None
     return _answer(request, wiring, job, found, use)
@@ -172,6 +179,11 @@ def _notes(request: AllocationRequest, found: Allocations) -> list[str]:
             "one another; simulated ones let them all begin at once, and links be shared max-min "
             "fairly. Only the first sets by estimate are simulated, so a later one may be better."
         )
+    if len({each.priority for each in (request.job, *request.running)}) > 1:
+        said.append(
+            "A lower class may never be served: a job that ended no step has its time until the "
+            "simulation's end, at least."
+        )
     if request.topology.rails is not None:
         said.append("The rails of a pod are one switch: a rail that is busier is not seen.")
     if request.job.shape is not None:
@@ -195,7 +207,12 @@ def _placed(
         detail = f"Job {body.name!r} runs on nodes that no switch joins."
         faults.append(Fault(f"{place}/on", FaultCode.OUT_OF_RANGE, detail))
         return None
-    return PlacedJob(body.name, job, mapping, body.weight, body.price_per_gpu_hour)
+    price = body.price_per_gpu_hour
+    return PlacedJob(body.name, job, mapping, body.weight, price, _terms(body))
+
+
+def _terms(body: AllocatedJobBody) -> JobTerms:
+    return JobTerms(body.offset_us, body.priority, body.period_us)
 
 
 def _refuse_twice(request: AllocationRequest, faults: list[Fault]) -> None:

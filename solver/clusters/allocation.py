@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from math import inf
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -13,8 +13,9 @@ from solver.clusters.mapping import MOVES, FoundMapping, Mapping, MappingJudge, 
 from solver.clusters.rules import RULES
 from solver.clusters.wiring import Wiring
 from solver.clusters.workloads import Workload
+from solver.jobs.blame import p95
 from solver.jobs.estimate import ESTIMATE_ERROR, estimated_slowdowns
-from solver.jobs.mix import fair_terms
+from solver.jobs.mix import AT_ONCE, JobTerms
 from solver.jobs.simulate import simulate_mix, slowdowns_of
 from solver.units import IntArray
 
@@ -46,7 +47,7 @@ class AllocationOptions:
     simulated
         How many of the best are simulated beside the jobs that run, beyond the third only until
         all runs together had 2,500,000 events times jobs; the others are estimated.
-    weight, price_per_gpu_hour
+    weight, price_per_gpu_hour, terms
         Of the new job.
     """
 
@@ -55,6 +56,14 @@ class AllocationOptions:
     simulated: int = 30
     weight: float = 1.0
     price_per_gpu_hour: float = 1.0
+    terms: JobTerms = AT_ONCE
+
+
+class _Slowed(NamedTuple):
+    """How many times as long a job takes: in the mean, and 95 of 100 iterations at most."""
+
+    mean: float
+    p95: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +75,9 @@ class JobSlowdown:
     name
         Which.
     alone_us, time_us
-        Its step alone on its nodes, and beside the others [us].
+        Its step alone on its nodes, and the mean beside the others [us].
+    p95_us
+        What 95 of 100 simulated steps beside the others do not exceed [us]; None where estimated.
     slowdown
         The new job's over its fastest allocation alone, another's over its own alone.
     before
@@ -76,6 +87,7 @@ class JobSlowdown:
     name: str
     alone_us: float
     time_us: float
+    p95_us: float | None
     slowdown: float
     before: float | None
 
@@ -307,26 +319,26 @@ class _Ranking:
         self, at: int | None, mapping: Mapping, fastest: float, *, is_simulated: bool
     ) -> RankedAllocation:
         options = self.options
-        new = PlacedJob("", self.job, mapping, options.weight, options.price_per_gpu_hour)
+        price = options.price_per_gpu_hour
+        new = PlacedJob("", self.job, mapping, options.weight, price, options.terms)
         links = self._links_of(new) if self.running else frozenset()
         near = self._near(links)
         before = self.before[is_simulated]
-        factors = dict(before)
-        if near:
-            factors |= self._slowdowns((new, *near), is_simulated=is_simulated)
+        factors = before | self._slowdowns((new, *near), is_simulated=is_simulated)
         off = 1.0 if is_simulated else 1 + ESTIMATE_ERROR
         doubted = {placed.name for placed in (new, *near)} if near else set[str]()
         rows, less = [], []
         for placed in (new, *self.running):
-            alone, factor = placed.mapping.time_us, factors.get(placed.name, 1.0)
+            alone, (factor, late) = placed.mapping.time_us, factors[placed.name]
             base = fastest if placed is new else alone
             rows.append(
                 JobSlowdown(
                     placed.name,
                     alone,
                     alone * factor,
+                    None if late is None else alone * late,
                     alone * factor / base,
-                    None if placed is new else before[placed.name],
+                    None if placed is new else before[placed.name].mean,
                 )
             )
             if placed.name in doubted:
@@ -360,18 +372,24 @@ class _Ranking:
                 near[placed.name] = placed
                 reached |= self.links[placed.name]
 
-    def _slowdowns(self, jobs: tuple[PlacedJob, ...], *, is_simulated: bool) -> dict[str, float]:
+    def _slowdowns(self, jobs: tuple[PlacedJob, ...], *, is_simulated: bool) -> dict[str, _Slowed]:
+        terms = tuple(placed.terms for placed in jobs)
         if len(jobs) < 2:  # noqa: PLR2004 - none is alone with others
-            return {placed.name: 1.0 for placed in jobs}
+            alone = [placed.mapping.time_us for placed in jobs]
+            waits = [own.cycle_us(us) / us for own, us in zip(terms, alone, strict=True)]
+            return {
+                placed.name: _Slowed(wait, wait) for placed, wait in zip(jobs, waits, strict=True)
+            }
         mix = mix_of(self.wiring, self.profiles, jobs)
-        if is_simulated:
-            run = simulate_mix(mix, fair_terms(mix), ITERATIONS, is_blamed=False)
-            self.events += run.events * len(jobs)
-            found = slowdowns_of(mix, run)
-        else:
-            found = estimated_slowdowns(mix)
+        if not is_simulated:
+            found = zip(jobs, estimated_slowdowns(mix, terms), strict=True)
+            return {placed.name: _Slowed(max(1.0, factor), None) for placed, factor in found}
+        run = simulate_mix(mix, terms, ITERATIONS, is_blamed=False)
+        self.events += run.events * len(jobs)
+        late = (p95(times) / job.alone_us for times, job in zip(run.times, mix.jobs, strict=True))
         return {  # a replay may be faster than alone by what it rounds
-            placed.name: max(1.0, factor) for placed, factor in zip(jobs, found, strict=True)
+            placed.name: _Slowed(max(1.0, mean), max(1.0, most))
+            for placed, mean, most in zip(jobs, slowdowns_of(mix, run), late, strict=True)
         }
 
     def _objective(self, slow: list[float], jobs: tuple[PlacedJob, ...]) -> float:

@@ -11,7 +11,7 @@ from solver.clusters.wiring import Wiring
 from solver.clusters.workloads import DataParallelJob, ShapedJob, Workload
 from solver.costs import network_of
 from solver.jobs.condense import profile_of_graph
-from solver.jobs.mix import Mix, MixedJob
+from solver.jobs.mix import AT_ONCE, JobTerms, Mix, MixedJob
 from solver.jobs.profile import JobProfile, Phase, profile_of_phases
 from solver.policies import POLICIES
 
@@ -32,6 +32,8 @@ class PlacedJob:
         How much its slow-down counts.
     price_per_gpu_hour
         What an hour of a GPU costs, in any currency.
+    terms
+        Its class, and a period at which it is held.
     """
 
     name: str
@@ -39,6 +41,7 @@ class PlacedJob:
     mapping: Mapping
     weight: float = 1.0
     price_per_gpu_hour: float = 1.0
+    terms: JobTerms = AT_ONCE
 
     @property
     def gpus(self) -> int:

@@ -1,7 +1,9 @@
 """A fast estimate of slow-downs: shared bytes and duty cycles, nothing simulated."""
 
+from collections.abc import Sequence
+
 from solver.jobs.bounds import loads_of
-from solver.jobs.mix import Mix
+from solver.jobs.mix import JobTerms, Mix, fair_terms
 from solver.jobs.profile import JobProfile
 from solver.units import bytes_per_us
 
@@ -9,10 +11,12 @@ from solver.units import bytes_per_us
 #: simulated ones, relative, the median is within a third of it; one was off by 72 %. How it is
 #: found: ``python -m tests.benchmarks.jobs_sharing --estimate``.
 ESTIMATE_ERROR = 0.15
+#: What a job has of a link at least that higher classes fill: it is late for ever, but not endless.
+_LEFT = 1e-3
 
 
-def estimated_slowdowns(mix: Mix) -> tuple[float, ...]:
-    """Estimate how many times as long each job takes beside the others, under fair sharing.
+def estimated_slowdowns(mix: Mix, terms: Sequence[JobTerms] | None = None) -> tuple[float, ...]:
+    """Estimate how many times as long each job takes beside the others; no terms are fair sharing.
 
     Jobs are taken to be at any time of their iterations, independent of one another: while a
     transfer crosses a link, another job sends there for the share d of time that it sends alone,
@@ -21,31 +25,47 @@ def estimated_slowdowns(mix: Mix) -> tuple[float, ...]:
     alone, a share of all, are the later by what the slowest of their links takes. No job is faster
     than what the loads of its links leave: if they add up to more than 1, all stretch by it.
 
+    Of terms classes and periods count, each job's own plan and no offset: a higher class takes what
+    it sends, a lower one nothing, and a job that is held to a period sends as often as that says.
+
     Notes
     -----
     O(links x jobs^2 + transfers).
     """
     capacity = {name: bytes_per_us(gbps) for name, gbps in mix.links}
     profiles = [job.profiles[0] for job in mix.jobs]
+    own_terms = terms or fair_terms(mix)
+    cycles = [own.cycle_us(p.alone_us) for own, p in zip(own_terms, profiles, strict=True)]
     duty = [_sending(profile) for profile in profiles]
     loads = loads_of(mix, (0,) * len(mix.jobs))
     found = []
     for j, profile in enumerate(profiles):
         delay, full = 0.0, 1.0
+        own = own_terms[j].priority
         for link, (time, rate, flows) in duty[j].items():
             more = 0.0
-            for k, other in enumerate(profiles):
-                if k == j or link not in duty[k]:
+            for k, cycle in enumerate(cycles):
+                if k == j or link not in duty[k] or own_terms[k].priority < own:
                     continue
                 time_k, rate_k, flows_k = duty[k][link]
-                share = min(1.0, time_k / other.alone_us)
+                share = min(1.0, time_k / cycle)
+                if own_terms[k].priority > own:
+                    kept = min(1.0, max(0.0, capacity[link] - rate_k) / rate)
+                    more += 1 / max(_LEFT, 1 - share * (1 - kept)) - 1
+                    continue
                 fair = capacity[link] * flows / (flows + flows_k)
                 speed = min(rate, max(fair, capacity[link] - rate_k))
                 more += share * (rate / speed - 1)
             delay = max(delay, time * more)
-            full = max(full, sum(loads[link]))
-        shown = _exposed_share(profile)
-        found.append(max(full if shown > 0 else 1.0, 1 + shown * delay / profile.alone_us))
+            sums = sum(
+                load * (profiles[k].alone_us / cycles[k])
+                for k, load in enumerate(loads[link])
+                if own_terms[k].priority >= own
+            )
+            full = max(full, sums)
+        shown, waits = _exposed_share(profile), cycles[j] / profile.alone_us
+        most = full * waits if shown > 0 else waits
+        found.append(max(most, 1 + shown * delay / profile.alone_us))
     return tuple(found)
 
 

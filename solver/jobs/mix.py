@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import isfinite
+from typing import Final
 
 from solver.codes import FaultCode
 from solver.errors import Fault
@@ -73,10 +74,18 @@ class JobTerms:
     period_us: float | None = None
     profile: int = 0
 
+    def cycle_us(self, alone_us: float) -> float:
+        """Return the time from one beginning to the next of a job alone that takes so long [us]."""
+        return max(alone_us, self.period_us or 0.0)
+
+
+#: Terms of a job that knows nothing of others: at once, and again as soon as it has ended.
+AT_ONCE: Final = JobTerms()
+
 
 def fair_terms(mix: Mix) -> tuple[JobTerms, ...]:
     """Return the terms of jobs that know nothing of one another."""
-    return (JobTerms(),) * len(mix.jobs)
+    return (AT_ONCE,) * len(mix.jobs)
 
 
 def faults_of_mix(mix: Mix) -> Iterator[Fault]:

@@ -279,6 +279,13 @@ def test_the_rules_of_an_object_are_said_where_a_name_may_stand() -> None:
     )
 
 
+def test_a_job_that_no_switch_joins_is_told_how_many_one_does() -> None:
+    forest = "SwitchName=s Nodes=a[1-3]\nSwitchName=t Nodes=b[1-2]"
+    topology = {"slurm": forest, "node_gbps": 3600, "level_gbps": {"node": 400}}
+    with pytest.raises(InterlaceError, match="needs 4 nodes; the topology joins at most 3 that"):
+        interlace.allocate({"topology": topology, "job": {"nodes": 4, **TWO}})
+
+
 def test_topologies_of_all_forms() -> None:
     nodes = [{"name": f"n{i}", "above": [f"leaf{i // 4}", "spine"]} for i in range(8)]
     over = {"oversubscription": {"leaf": 2}}
@@ -300,6 +307,7 @@ def test_topologies_of_all_forms() -> None:
 
 def test_the_call_answers_as_python_does() -> None:
     answered = ranking(None, json.dumps(EXAMPLE).encode())
+    assert ranking(None, json.dumps(EXAMPLE).encode()).content is answered.content
     assert AllocationAnswer.model_validate_json(answered.content) == interlace.allocate(EXAMPLE)
 
 
@@ -325,7 +333,7 @@ def test_a_page_of_the_command(tmp_path: Path, run: Run) -> None:
     sets = tmp_path / "sets.txt"
     sets.write_text("gpu[01-08]\ngpu[13-20]\n")
     running = tmp_path / "running.json"
-    running.write_text(json.dumps([{"name": "llm", "on": ["gpu09", "gpu21"], **TWO}]))
+    running.write_text(json.dumps([{"name": "llm", "on": "gpu09,gpu21", **TWO}]))
     done = run(
         *("allocate", str(CONF), "--nodes", "8", *FLAGS),
         *("--candidates", str(sets), "--running", str(running)),

@@ -25,6 +25,20 @@ def test_two_jobs_collide_and_do_not_when_planned(page: Page) -> None:
     expect(page.locator("#blames tbody tr").first).to_contain_text("30 ms")
 
 
+def test_capacities_are_swept(page: Page) -> None:
+    """At half of the capacity a job sends 560 ms of 810, at twice 140 of 390: no link is full."""
+    page.goto("/mixes")
+    page.get_by_role("button", name="Load the example").click()
+    sweep = page.locator("#sweep")
+    sweep.get_by_label("Values").fill("0.5, 2")
+    sweep.get_by_role("button", name="Sweep").click()
+    rows = sweep.locator("tbody tr")
+    expect(rows).to_have_count(2)
+    expect(rows.nth(0).locator("td")).to_contain_text(["0.5", "1.691x", "1.383x"])
+    expect(rows.nth(1).locator("td")).to_contain_text(["2", "1.359x", "1.000x", "1.359x", "1.000x", "1.000x"])
+    assert everywhere(page) == []
+
+
 def test_what_is_chosen_is_read_in_full(page: Page) -> None:
     page.goto("/mixes")
     page.get_by_role("button", name="Load the example").click()

@@ -27,6 +27,7 @@ BlockSizes=2,4
         ("a", ("a",)),
         ("gpu[08-10],login1", ("gpu08", "gpu09", "gpu10", "login1")),
         ("r[1-2]n[1,3]", ("r1n1", "r1n3", "r2n1", "r2n3")),
+        ("a, b", ("a", "b")),
         ("", ()),
     ],
 )
@@ -34,7 +35,9 @@ def test_host_lists(text: str, names: tuple[str, ...]) -> None:
     assert hosts(text) == names
 
 
-@pytest.mark.parametrize("text", ["a[1-2", "a]", "a[2-1]", "a[x]", "a[1-200000]"])
+@pytest.mark.parametrize(
+    "text", ["a[1-2", "a b", "a=b", '"a"', "a]", "a[2-1]", "a[x]", "a[1-200000]"]
+)
 def test_host_lists_that_are_none(text: str) -> None:
     with pytest.raises(InvalidTopology):
         hosts(text)
@@ -64,7 +67,13 @@ def test_blocks_are_nvlink_domains() -> None:
         ("NodeName=a\nSwitchName=s Nodes=a[1", ["/lines/1", "/lines/2"]),
         ("SwitchName=s Nodes=a\nSwitchName=s Nodes=b", ["/lines/2"]),
         ("SwitchName=s Switches=t", ["/lines/1"]),
-        ("SwitchName=s Switches=t\nSwitchName=t Switches=s", ["/lines/1", "/lines/2"]),
+        # above themselves: the switches of the round alone, and peers by the first
+        ("SwitchName=s Switches=t\nSwitchName=t Switches=s", ["/lines/1"]),
+        ("SwitchName=s Nodes=a\nSwitchName=t Switches=s,t", ["/lines/2"]),
+        (
+            "SwitchName=s Switches=t\nSwitchName=t Switches=u\nSwitchName=u Switches=s",
+            ["/lines/1", "/lines/2", "/lines/3"],
+        ),
         ("SwitchName=s Nodes=a\nSwitchName=t Nodes=a", ["/lines/2"]),
         (
             "SwitchName=s Nodes=a\nSwitchName=t Switches=s\nSwitchName=u Switches=s",
@@ -74,6 +83,11 @@ def test_blocks_are_nvlink_domains() -> None:
         # lines that a backslash joins count, and are named by their first
         ("SwitchName=s \\\n Nodes=a \\\n LinkSpeed=1\nhello", ["/lines/4"]),
         ("SwitchName=s Nodes=a\nSwitchName=t \\\n Nodes=b[", ["/lines/2"]),
+        # what is no field is not passed over: a space in a host list, nodes below nothing
+        ("SwitchName=s Nodes=a, b", ["/lines/1"]),
+        ("SwitchName=s Nodes=a Nodes=b", ["/lines/1"]),
+        ("SwitchName=s Nodes=a\nNodes=b", ["/lines/2"]),
+        ("SwitchName=s Nodes= LinkSpeed=4", ["/lines/1"]),
         # nothing is below any switch, or in any block
         ("SwitchName=s\nSwitchName=t Switches=s\nSwitchName=u", ["/lines/1", "/lines/3"]),
         ("BlockName=a\nBlockName=b", ["/lines/1", "/lines/2"]),
@@ -114,6 +128,21 @@ def test_lines_that_a_backslash_continues() -> None:
     for end in ("\n", "\r\n"):
         text = f"SwitchName=s \\{end}  Nodes=a,b \\"
         assert [node.name for node in topology_of_text(text).nodes] == ["a", "b"]
+
+
+def test_a_host_list_that_a_backslash_continues_and_quotes() -> None:
+    text = 'SwitchName=s Nodes=a,\\\nb\nSwitchName=t Nodes="c,d"\n'
+    assert [node.name for node in topology_of_text(text).nodes] == ["a", "b", "c", "d"]
+
+
+def test_what_scontrol_prints_of_switches_is_read_as_the_file() -> None:
+    printed = (
+        "SwitchName=s Level=0 LinkSpeed=1 Nodes=n[1-2]\n"
+        "SwitchName=t Level=0 LinkSpeed=1 Nodes=n[3-4]\n"
+        "SwitchName=u Level=1 LinkSpeed=1 Nodes=n[1-4] Switches=s,t\n"
+    )
+    file = "SwitchName=s Nodes=n[1-2]\nSwitchName=t Nodes=n[3-4]\nSwitchName=u Switches=s,t\n"
+    assert topology_of_text(printed) == topology_of_text(file)
 
 
 def test_a_switch_without_nodes_beside_others_is_left() -> None:

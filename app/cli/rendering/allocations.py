@@ -24,7 +24,9 @@ def render(answer: AllocationAnswer) -> str:
         ],
         [table(heads, rows)],
         [best.why, *_undecided(answer)],
-        [table(["job", "alone ms", "beside ms", "slow-down"], _jobs(best))] if has_others else [],
+        [table(["job", "alone ms", "beside ms", "p95 ms", "slow-down"], _jobs(best))]
+        if has_others
+        else [],
         _cluster(answer),
         ["Rules of today, alone:", table(["rule", "step ms", "nodes"], _rules(answer))],
         answer.notes,
@@ -54,6 +56,7 @@ def _jobs(row: AllocationRow) -> Iterator[tuple[str, ...]]:
             job.name or "(new)",
             f"{job.alone_us / 1e3:,.3f}",
             f"{job.time_us / 1e3:,.3f}",
+            "" if job.p95_us is None else f"{job.p95_us / 1e3:,.3f}",
             f"{job.slowdown:.3f}",
         )
 

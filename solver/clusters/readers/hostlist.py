@@ -10,6 +10,7 @@ from solver.errors import Fault
 #: Most hosts of one list.
 MAX_HOSTS = 100_000
 
+_NAME = re.compile(r"[\w.-]*")
 _PIECE = re.compile(r"^(\d+)(?:-(\d+))?$")
 
 
@@ -26,7 +27,8 @@ def hosts(text: str, pointer: str = "") -> tuple[str, ...]:
     Raises
     ------
     InvalidTopology
-        When brackets are not closed, a range is none, or the hosts are too many.
+        When brackets are not closed, a range is none, a name has characters that no host has, or
+        the hosts are too many.
 
     Examples
     --------
@@ -51,18 +53,21 @@ def _words(text: str, pointer: str) -> Iterator[str]:
         if depth not in (0, 1):
             break
         if character == "," and not depth:
-            yield word
+            yield word.strip()
             word = ""
         else:
             word += character
     if depth:
         detail = f"Host list {text[:40]!r}: brackets do not match."
         raise InvalidTopology([Fault(pointer, FaultCode.WRONG_FORMAT, detail)])
-    yield word
+    yield word.strip()
 
 
 def _expanded(word: str, pointer: str) -> Iterator[str]:
     head, bracket, rest = word.partition("[")
+    if not _NAME.fullmatch(head):
+        detail = f"Host list {word[:40]!r}: {head[:40]!r} is no name of a host."
+        raise InvalidTopology([Fault(pointer, FaultCode.WRONG_FORMAT, detail)])
     if not bracket:
         if head:
             yield head

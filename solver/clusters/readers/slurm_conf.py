@@ -16,15 +16,19 @@ from solver.errors import Fault
 #: GPUs of a node where nobody says.
 ASSUMED_GPUS = 8
 
-_FIELD = re.compile(r"(\w+)\s*=\s*(\S+)")
-_KNOWN = frozenset(("switchname", "switches", "nodes", "linkspeed", "blockname", "blocksizes"))
+_FIELD = re.compile(r"(\w+)\s*=\s*(\"[^\"]*\"|\S*)")
+_KNOWN = frozenset(
+    ("switchname", "switches", "nodes", "linkspeed", "blockname", "blocksizes", "level")
+)
 
 
 def read(text: str, gpus: int | None = None) -> Topology:
     """Return the topology of a ``topology.conf``.
 
     Blocks (``BlockName=``) are NVLink domains under one network, as Slurm's block plugin has them.
-    Where lines of switches and of blocks name the same nodes, nodes have both.
+    Where lines of switches and of blocks name the same nodes, nodes have both. What ``scontrol show
+    topology`` prints of switches is read as well: there a switch above others has ``Level=``, and
+    all nodes below these beside them.
 
     Parameters
     ----------
@@ -45,13 +49,12 @@ def read(text: str, gpus: int | None = None) -> Topology:
     for number, line in _joined(text):
         place = f"/lines/{number}"
         stripped = line.partition("#")[0].strip()
-        fields = {key.lower(): value for key, value in _FIELD.findall(stripped)}
         if not stripped:
             continue
-        if not fields or not fields.keys() <= _KNOWN:
-            unknown = ", ".join(sorted(fields.keys() - _KNOWN)) or stripped[:40]
-            detail = f"Line {number}: {unknown!r} is not of topology.conf."
-            faults.append(Fault(place, FaultCode.WRONG_FORMAT, detail))
+        given = _FIELD.findall(stripped)
+        fields = {key.lower(): value.strip('"') for key, value in given}
+        if (wrong := _wrong(stripped, [key for key, _ in given])) is not None:
+            faults.append(Fault(place, FaultCode.WRONG_FORMAT, f"Line {number}: {wrong}."))
             continue
         try:
             below = hosts(fields.get("nodes", ""), place)
@@ -60,7 +63,8 @@ def read(text: str, gpus: int | None = None) -> Topology:
             faults += error.faults
             continue
         if "switchname" in fields:
-            switches.append(SwitchBelow(fields["switchname"], under, below, place))
+            own = () if under and "level" in fields else below
+            switches.append(SwitchBelow(fields["switchname"], under, own, place))
         elif "blockname" in fields:
             blocks.append(SwitchBelow(fields["blockname"], (), below, place))
     if not faults and not switches and not blocks:
@@ -71,6 +75,20 @@ def read(text: str, gpus: int | None = None) -> Topology:
     return of_lists(switches, blocks, gpus)
 
 
+def _wrong(line: str, keys: list[str]) -> str | None:
+    """Say what is wrong with a line and its keys; None for nothing."""
+    names = [key.lower() for key in keys]
+    if unknown := ", ".join(repr(key) for key in keys if key.lower() not in _KNOWN):
+        return f"{unknown} is not of topology.conf"
+    if rest := _FIELD.sub("", line).split():
+        return f"{rest[0][:40]!r} is no KEY=VALUE of topology.conf; a host list has no spaces"
+    if twice := [key for i, key in enumerate(keys) if names[i] in names[:i]]:
+        return f"{twice[0]!r} is there twice"
+    if not {"switchname", "blockname"} & {*names} and {"nodes", "switches"} & {*names}:
+        return f"{keys[0]!r} needs SwitchName= or BlockName=, which names what is above"
+    return None
+
+
 def _joined(text: str) -> Iterator[tuple[int, str]]:
     """Yield lines with their numbers; those that a backslash continues are one, with the first."""
     first, parts = 0, list[str]()
@@ -78,10 +96,10 @@ def _joined(text: str) -> Iterator[tuple[int, str]]:
         first = first if parts else number
         parts.append(line.removesuffix("\\"))
         if not line.endswith("\\"):
-            yield first, " ".join(parts)
+            yield first, "".join(parts)
             parts = []
     if parts:
-        yield first, " ".join(parts)
+        yield first, "".join(parts)
 
 
 def of_lists(switches: list[SwitchBelow], blocks: list[SwitchBelow], gpus: int | None) -> Topology:

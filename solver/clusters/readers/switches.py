@@ -56,13 +56,15 @@ def topology_of_switches(
     ------
     InvalidTopology
         When a switch is there twice, has two switches above it, is above itself, or one is named
-        that is not there; when there is no node, with each switch that has nothing below it.
+        that is not there; when there is no node, with each switch that has nothing below it. Of
+        switches that are below each other, as in a hypercube, with the first two alone.
 
     Notes
     -----
     O(switches + nodes * levels). A switch is a level above the highest that is below it.
     """
     by_name = {switch.name: switch for switch in switches}
+    _refuse_peers(switches, by_name)
     faults, above = _parents(switches, by_name)
     over = {switch.name: _way_up(switch, above, faults) for switch in switches}
     nodes: dict[str, ClusterNode] = {}
@@ -114,13 +116,28 @@ def _parents(
     return faults, above
 
 
+def _refuse_peers(switches: list[SwitchBelow], by_name: dict[str, SwitchBelow]) -> None:
+    """Refuse switches that are below each other."""
+    for switch in switches:
+        for below in switch.switches:
+            peer = by_name.get(below, switch)
+            if peer is not switch and switch.name in peer.switches:
+                detail = (
+                    f"Switches {switch.name!r} and {below!r} are below each other: only trees are "
+                    "read. Of a hypercube or a dragonfly leave the links between switches out, and "
+                    "name one switch above them all."
+                )
+                raise InvalidTopology([Fault(switch.place, FaultCode.CYCLE, detail)])
+
+
 def _way_up(switch: SwitchBelow, above: dict[str, str], faults: list[Fault]) -> tuple[str, ...]:
     """Return a switch and those above it, from the nearest."""
     way = [switch.name]
     while (up := above.get(way[-1])) is not None:
         if up in way:
-            detail = f"Switch {switch.name!r} is above itself."
-            faults.append(Fault(switch.place, FaultCode.CYCLE, detail))
+            if up == switch.name:  # else it is below a switch that is
+                detail = f"Switch {switch.name!r} is above itself."
+                faults.append(Fault(switch.place, FaultCode.CYCLE, detail))
             break
         way.append(up)
     return tuple(way)

@@ -10,11 +10,15 @@ import { read, write } from "../elements/state.js";
 import { table } from "../elements/table.js";
 import { term } from "../elements/term.js";
 import { complain } from "../service/api.js";
+import { sweepOf } from "../sweep/request.js";
 
 /** @import { AllocationAnswer, AllocationRow } from "interlace-api" */
 
 const text = (name, of) => ({ name, of, show: of, isText: true });
 const called = (job) => job.name || "the new job";
+/** A step beside the others, with its 95th percentile where that is longer. */
+const stepSaid = ({ time_us, p95_us }) =>
+  p95_us === null || p95_us <= time_us * 1.001 ? time(time_us) : `${time(time_us)}, p95 ${time(p95_us)}`;
 
 /** Few nodes by name, many by their number. */
 function nodesSaid(nodes) {
@@ -82,8 +86,8 @@ function showChosen(host, row, place) {
       value: job.slowdown,
       text:
         job.before === null
-          ? `${times(job.slowdown)}, ${time(job.time_us)}`
-          : `${times(job.before)} → ${times(job.slowdown)}, ${time(job.time_us)}`,
+          ? `${times(job.slowdown)}, ${stepSaid(job)}`
+          : `${times(job.before)} → ${times(job.slowdown)}, ${stepSaid(job)}`,
       tone: job.name ? "c7" : "c1",
     })),
   }).catch(complain);
@@ -112,10 +116,45 @@ function rank(host, rows, onchoose) {
   );
 }
 
+/** Figures of the request that may be swept: what it says in numbers of the job and of the topology. */
+function knobsOf({ job, topology, candidates }) {
+  const times = [0.5, 0.75, 1, 1.5, 2];
+  const scaled = (part, name, said) => ({
+    name: `${said} [times]`,
+    values: times,
+    set: (changed, value) => {
+      const at = changed[part];
+      at[name] = Number.isInteger(at[name]) ? Math.round(at[name] * value) : at[name] * value;
+    },
+  });
+  const found = [];
+  if (job.nodes && !candidates?.length)
+    found.push({
+      name: "nodes",
+      values: [...new Set([0.5, 1, 2].map((share) => Math.max(1, Math.round(job.nodes * share))))],
+      set: (changed, value) => {
+        changed.job.nodes = value;
+      },
+    });
+  if (job.gradient_bytes) found.push(scaled("job", "gradient_bytes", "bytes of the gradient"));
+  if (job.compute_us) found.push(scaled("job", "compute_us", "compute of the job"));
+  for (const part of ["level_gbps", "oversubscription"])
+    for (const level of Object.keys(topology[part] ?? {}))
+      found.push({
+        name: `${part === "level_gbps" ? "capacity up from" : "oversubscription of"} ${level} [times]`,
+        values: times,
+        set: (changed, value) => {
+          changed.topology[part][level] *= value;
+        },
+      });
+  return found;
+}
+
 /**
  * @param {AllocationAnswer} answer
+ * @param {any} request
  */
-async function show(answer) {
+async function show(answer, request) {
   const rows = answer.best.map((row, place) => ({ ...row, place }));
   const { set } = read({ set: "" });
   byId("title").textContent = `Where to put the job: ${count(answer.sets, "node set")} ranked`;
@@ -138,6 +177,23 @@ async function show(answer) {
     answer.rules,
     { caption: "What rules of today take, alone" },
   );
+  const others = ([, ...beside]) => Math.max(1, ...beside.map((job) => job.slowdown));
+  sweepOf(byId("sweep"), {
+    path: "/v1/allocations",
+    request,
+    knobs: knobsOf(request),
+    axis: "step [ms]",
+    show: (ms) => time(1e3 * ms),
+    lines: [
+      { name: "best, beside the jobs that run", of: ({ best }) => best[0].time_us / 1e3 },
+      { name: "best, alone", of: ({ best }) => best[0].alone_us / 1e3 },
+      { name: "no mapping alone is below", of: (each) => each.lower_bound_us / 1e3, isLimit: true },
+    ],
+    more: [
+      { name: "worst slow-down of others", of: ({ best }) => times(others(best[0].jobs)) },
+      { name: "best nodes", of: ({ best }) => nodesSaid(best[0].nodes) },
+    ],
+  });
   fill(
     byId("doubts"),
     el("h2", {}, "What it rests on"),

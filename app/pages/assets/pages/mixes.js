@@ -11,6 +11,7 @@ import { term } from "../elements/term.js";
 import { drawTimeline } from "../mix/timeline.js";
 import { drawUse } from "../mix/use.js";
 import { complain } from "../service/api.js";
+import { sweepOf } from "../sweep/request.js";
 
 /** @import { MixAnswer } from "interlace-api" */
 
@@ -120,10 +121,36 @@ function listRules(host, runs) {
   );
 }
 
+/** Figures of a mix that may be swept: capacities, and what each job of phases does. */
+function knobsOf(request) {
+  const values = [0.5, 0.75, 1, 1.5, 2];
+  const phases = request.jobs.filter((job) => job.phases);
+  const of = (job, figure, said) => ({
+    name: `${said} of ${job.name} [times]`,
+    values,
+    set: (changed, value) => {
+      for (const phase of changed.jobs.find(({ name }) => name === job.name).phases)
+        phase[figure] = Math.round((phase[figure] ?? 0) * value);
+    },
+  });
+  return [
+    {
+      name: "all capacities [times]",
+      values,
+      set: (changed, value) => {
+        for (const link of Object.values(changed.links)) link.capacity_gbps *= value;
+      },
+    },
+    ...phases.map((job) => of(job, "compute_us", "compute")),
+    ...phases.map((job) => of(job, "bytes", "bytes")),
+  ];
+}
+
 /**
  * @param {MixAnswer} answer
+ * @param {any} request
  */
-async function show(answer) {
+async function show(answer, request) {
   const runs = [...answer.rules, answer.joint];
   const state = read({ from: "fair", to: "joint", link: "" });
   const runOf = (rule, plain) =>
@@ -163,6 +190,28 @@ async function show(answer) {
   );
   listRules(byId("all"), runs);
   draw();
+  const isWorst = request.objective === "worst";
+  const ofRule = (name) => (each) => {
+    const run = each.rules.find(({ rule }) => rule === name);
+    return run ? (isWorst ? run.worst : run.mean) : null;
+  };
+  sweepOf(byId("sweep"), {
+    path: "/v1/mixes",
+    request,
+    knobs: knobsOf(request),
+    axis: `${isWorst ? "worst" : "mean"} slow-down`,
+    show: times,
+    lines: [
+      ...answer.rules.map(({ rule }) => ({ name: called(rule), of: ofRule(rule) })),
+      { name: RULES.joint, of: ({ joint }) => (isWorst ? joint.worst : joint.mean) },
+      {
+        name: "bound",
+        of: (each) => (isWorst ? each.worst_bound : each.mean_bound),
+        isLimit: true,
+      },
+    ],
+    more: [{ name: "what to do", of: (each) => each.advice.join(" ") }],
+  });
 }
 
 ask(byId("form"), byId("work"), byId("content"), {
