@@ -12,6 +12,7 @@ for httptools, for attacks that were measured (tests/attacks/, tests/app/test_ba
 - heads, trailers and extensions of chunks that are long (``_feed``);
 - bodies that go on behind their answer: nobody looks at them any more (``close``);
 - answers that nobody reads: 30 clients of 24 MiB each held all 720 MiB (``pause_writing``);
+- long answers: a piece is sent when the one before has left, others have their turn (``_sent``);
 - clients that connect again and again: who sent much that was refused waits (``connection_made``);
 - what is no HTTP: uvicorn answers it with plain text, no problem (``_refuse``);
 - heads that a proxy may read differently, of two lengths or hosts (``on_headers_complete``).
@@ -20,6 +21,8 @@ for httptools, for attacks that were measured (tests/attacks/, tests/app/test_ba
 import asyncio
 import logging
 import struct
+from asyncio import sleep
+from contextlib import suppress
 from http import HTTPStatus
 from socket import SO_LINGER, SOL_SOCKET
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -54,6 +57,8 @@ SLICE_BYTES, MAX_TOLD, _MESSAGE = 2**12, 500, 10
 MAX_SMALL_READS, SMALL_READ_BYTES, GATHER_S = 100, 2**10, 0.01
 #: What nobody looks at is read that seldom, 256 KiB at most each time [s].
 REST_PERIOD_S = 0.02
+#: So much of an answer is handed to the system at once [bytes].
+PIECE_BYTES = 2**18
 
 #: What is no request, by status.
 _REFUSALS = {
@@ -102,8 +107,10 @@ class Protocol(HttpToolsProtocol):
     _awaited: str | None = None
     _timer: asyncio.TimerHandle | None = None
     _reader: asyncio.TimerHandle | None = None
-    #: Since when the client has had something to read, and how much that was.
+    #: Since when the client has had something to read, and how much that was; what an answer has
+    #: besides that was not handed on yet [bytes].
     paused: tuple[float, int] | None = None
+    _later_bytes = 0
     #: When what waits is parsed next, and how much the parser told this time.
     _next: asyncio.Handle | None = None
     _told = 0
@@ -268,11 +275,31 @@ class Protocol(HttpToolsProtocol):
                         cycle.chunked_encoding = False
                 elif is_old:
                     cycle.expected_content_length = len(message.get("body", b""))
-                await send(message)
+                await self._sent(message, send)
 
             await app(scope, receive, send_ending)
 
         super()._start_asgi_task(cycle, ending)
+
+    async def _sent(self, message: Any, send: Any) -> None:
+        """Send a message; a long body in pieces, each when the system has room for more."""
+        body = memoryview(message.get("body", b""))
+        if len(body) <= PIECE_BYTES:
+            await send(message)
+            return
+        try:
+            for end in range(PIECE_BYTES, len(body) + PIECE_BYTES, PIECE_BYTES):
+                piece, left = body[end - PIECE_BYTES : end], max(0, len(body) - end)
+                self._later_bytes = 0 if self.transport.is_closing() else left
+                more = left > 0 or message.get("more_body", False)
+                await send({**message, "body": piece, "more_body": more})
+                if left:
+                    await sleep(0)
+                    await self.flow.drain()
+        finally:
+            self._later_bytes = 0
+            if not self.unread():
+                self._forget_reader()
 
     def on_response_complete(self) -> None:
         """Go on to what comes after an answer."""
@@ -317,7 +344,8 @@ class Protocol(HttpToolsProtocol):
         self._waiting.clear()
         self.pipeline.clear()
         self._unset_keepalive_if_required()
-        self.transport.write_eof()
+        with suppress(OSError):  # the client may have left meanwhile
+            self.transport.write_eof()
         self._flow.is_held = False
         self._flow.resume_reading()
         self._watch()
@@ -356,27 +384,36 @@ class Protocol(HttpToolsProtocol):
     def pause_writing(self) -> None:
         """Watch how fast a client reads what could not be sent at once."""
         super().pause_writing()
-        self.paused = (self.loop.time(), self.transport.get_write_buffer_size())
+        if self.paused is not None:
+            return
+        self.paused = (self.loop.time(), self.unread())
         self._expect_reading()
         readers = [each for each in self.connections if isinstance(each, Protocol) and each.paused]
-        if sum(each.transport.get_write_buffer_size() for each in readers) > MAX_UNREAD_BYTES:
+        if sum(each.unread() for each in readers) > MAX_UNREAD_BYTES:
             others = [each for each in readers if each is not self]  # it had no time to read
             slowest = min(others or readers, key=Protocol.speed)
             slowest.drop("others' answers need its memory")
 
     def resume_writing(self) -> None:
-        """Stop watching: all is sent."""
+        """Go on; when all is sent, stop watching."""
         super().resume_writing()
+        if not self.unread():
+            self._forget_reader()
+
+    def unread(self) -> int:
+        """Return how much of an answer the system has not taken yet [bytes]."""
+        return self.transport.get_write_buffer_size() + self._later_bytes
+
+    def _forget_reader(self) -> None:
         self.paused = None
         if self._reader is not None:
             self._reader.cancel()
 
     def _expect_reading(self) -> None:
-        unread = self.transport.get_write_buffer_size()
-        self._reader = self.loop.call_later(READ_PERIOD_S, self._check_reading, unread)
+        self._reader = self.loop.call_later(READ_PERIOD_S, self._check_reading, self.unread())
 
     def _check_reading(self, before: int) -> None:
-        if before - self.transport.get_write_buffer_size() < MIN_READ_BYTES:
+        if before - self.unread() < MIN_READ_BYTES:
             self.drop("it reads too slowly")
         else:
             self._expect_reading()
@@ -385,7 +422,7 @@ class Protocol(HttpToolsProtocol):
         """Return how fast the answer is read [bytes/s], and since when."""
         assert self.paused is not None, "only readers are compared"
         since, unread = self.paused
-        taken = unread - self.transport.get_write_buffer_size()
+        taken = unread - self.unread()
         return taken / (1 + self.loop.time() - since), since
 
     def drop(self, why: str) -> None:
@@ -395,9 +432,11 @@ class Protocol(HttpToolsProtocol):
         of it, up to 4 MiB for each connection, as slowly as the client reads, and that to no end.
         """
         _LOG.warning("A client was dropped: %s", why)
-        if self.transport.get_write_buffer_size():
+        if self.unread():
             at_once = struct.pack("ii", 1, 0)
             self.transport.get_extra_info("socket").setsockopt(SOL_SOCKET, SO_LINGER, at_once)
+        self._later_bytes = 0
+        self._forget_reader()  # others count it no more
         self.transport.abort()
 
     def _refuse(self, status: int) -> None:

@@ -24,6 +24,8 @@ from tests.waiting import until
 if TYPE_CHECKING:
     from app.http.addresses import Addresses
 
+#: The system keeps about so much of an answer that is not read [bytes].
+_SYSTEM_BYTES = 2**16
 #: Whether the server still serves is looked at so often [s].
 _LOOK_S = 0.02
 
@@ -82,8 +84,8 @@ class Frozen:
 
     def connections(self) -> list[_Counted]:
         """Return the connections that there are, the newest last."""
-        found: set[Any] = self._server.server_state.connections
-        return sorted(found, key=lambda each: each.client[1])
+        found: list[Any] = [*self._server.server_state.connections]
+        return sorted((each for each in found if each.client), key=lambda each: each.client[1])
 
     def of(self, client: socket.socket) -> _Counted:
         """Return the server's side of a connection, as soon as it has one."""
@@ -123,6 +125,7 @@ def frozen(data_dir: Path, patch: pytest.MonkeyPatch, **settings: Any) -> Iterat
     )
     server = uvicorn.Server(config)
     with socket.create_server(("127.0.0.1", 0)) as listener:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SYSTEM_BYTES)
         thread = Thread(target=lambda: loop.run_until_complete(server.serve([listener])))
         thread.start()
         found = Frozen(loop, server, thread.is_alive, listener.getsockname(), app.state)

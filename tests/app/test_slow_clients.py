@@ -3,12 +3,15 @@
 The clock is moved by the tests (tests.app.frozen): none of them waits, and none is slow itself.
 """
 
+import gc
 import json
 import select
 import socket
 from collections.abc import Iterator
 from contextlib import ExitStack, suppress
+from pathlib import Path
 from threading import Event
+from weakref import ref
 
 import httpx2
 import pytest
@@ -27,12 +30,14 @@ from app.storage import graphs
 from app.storage.database import Store
 from app.storage.tables import GraphRow
 from tests.app.frozen import Frozen, frozen
+from tests.app.long import needs_proc
+from tests.app.service import two_layers
 from tests.app.test_bad_input import HEAD, MIB, heard, problem
 from tests.waiting import until
 
 pytestmark = pytest.mark.live
-#: Longer than what a system keeps for a connection by itself.
-BIG = 24 * MIB
+#: Longer than what the system keeps of an answer, and one that takes a turn.
+BIG = 2 * MIB
 BIG_ID = "0123456789abcdef"
 
 
@@ -144,17 +149,26 @@ def test_a_body_that_goes_on_after_the_answer(server: Frozen) -> None:
         assert moved >= MAX_REST_S
 
 
-def asking(server: Frozen) -> socket.socket:
+ASKED = f"GET /v1/graphs/{BIG_ID} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()
+
+
+def reader(server: Frozen) -> socket.socket:
+    """Return a client whose system takes little that it does not read."""
     client = socket.socket()
     client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
     client.connect(server.address)
-    client.sendall(f"GET /v1/graphs/{BIG_ID} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
+    return client
+
+
+def asking(server: Frozen) -> socket.socket:
+    client = reader(server)
+    client.sendall(ASKED)
     return client
 
 
 def unread(server: Frozen) -> int:
     """Return what the server holds of answers that nobody has read [bytes]."""
-    return sum(each.transport.get_write_buffer_size() for each in server.connections())
+    return sum(each.unread() for each in server.connections())
 
 
 def test_slow_readers_of_too_much(
@@ -187,8 +201,8 @@ def test_a_reader_that_is_fast_enough(server: Frozen) -> None:
         connection = server.of(client)
         until(lambda: connection.paused)
         for _ in range(3):
-            before = connection.transport.get_write_buffer_size()
-            while before - connection.transport.get_write_buffer_size() < MIN_READ_BYTES:
+            before = connection.unread()
+            while before - connection.unread() < MIN_READ_BYTES:
                 assert client.recv(2**17), "it was dropped"
             server.move(READ_PERIOD_S)
         assert client.recv(2**17), "it was dropped"
@@ -219,3 +233,67 @@ def test_large_answers_leave_threads_to_others(
         for client in clients:
             assert client.recv(12) == b"HTTP/1.1 200"
         assert len(at_work) == len(clients)
+
+
+#: So many clients read slowly while as many send slowly; so much of answers is held meanwhile.
+SLOW = 200
+HELD_BYTES = SLOW // 4 * BIG
+
+
+def sockets() -> int:
+    """Return how many sockets this process has, the server's and its clients'."""
+    found = 0
+    for each in Path("/proc/self/fd").iterdir():
+        with suppress(FileNotFoundError):  # the folder itself was one
+            found += each.readlink().name.startswith("socket:")
+    return found
+
+
+@needs_proc
+def test_hundreds_of_slow_readers_and_writers(
+    server: Frozen, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """All at once: others are answered, all slow ones are let go, and nothing of them is left."""
+    monkeypatch.setattr(protocol, "MAX_UNREAD_BYTES", HELD_BYTES)
+    url = "http://{}:{}".format(*server.address)
+    with httpx2.Client(base_url=url, trust_env=False, timeout=None) as other, ExitStack() as opened:
+
+        def are_others_served() -> bool:
+            begun = other.post("/v1/plans?wait=0", json=two_layers())
+            return other.get("/healthz").status_code == 200 and begun.status_code == 202
+
+        def are_there() -> bool:
+            there = {*server.connections()}
+            return any(each() in there for each in slow)
+
+        assert are_others_served()
+        before = sockets()
+        readers = [opened.enter_context(reader(server)) for _ in range(SLOW)]
+        writers = [opened.enter_context(server.connected()) for _ in range(SLOW)]
+        slow = [ref(server.of(each)) for each in (*readers, *writers)]
+        for one, another in zip(readers, writers, strict=True):
+            one.sendall(ASKED)
+            another.sendall(HEAD + b"Content-Length: 1000000\r\n\r\n")
+        assert are_others_served()
+        until(lambda: "others' answers need its memory" in caplog.text)
+        told: list[bytes] = []
+        while are_there():
+            assert unread(server) <= HELD_BYTES + BIG, "one more may be looked at"
+            for writer in [*writers]:
+                try:
+                    told.append(writer.recv(65_536, socket.MSG_DONTWAIT))
+                except BlockingIOError:
+                    writer.send(b" ")
+                else:
+                    writers.remove(writer)
+                    writer.close()
+            server.move(1)
+        assert len(told) == SLOW
+        assert all(each.startswith(b"HTTP/1.1 408") for each in told)
+        assert caplog.text.count("A client was dropped") == SLOW
+        assert "it reads too slowly" in caplog.text
+        assert not [each for each in caplog.records if each.exc_info], "the server failed inside"
+        assert are_others_served()
+        opened.close()
+        until(lambda: sockets() <= before)
+        until(lambda: gc.collect() >= 0 and not any(each() for each in slow))

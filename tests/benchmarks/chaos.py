@@ -1,13 +1,14 @@
 """Two servers, two Dask workers and a PostgreSQL, of which something goes down all the time.
 
-``python -m tests.benchmarks.chaos [--minutes 60] [--seed 1] [--clients 6] [--sqlite]``; with SQLite
-the servers share a file, their own processes do the jobs, and no database goes down. Clients have
-jobs done by whichever server answers, each under an idempotency key, some twice, and cancel or
-delete some. Meanwhile, every few seconds, drawn at random: a server is killed and started again, or
-stands still for longer than its leases last; a worker, a process of a job or the scheduler is
-killed; the database is restarted, or crashes. Then everything may come to rest. No job may be lost,
-stuck or done twice; what was asked twice has one answer; what has ended stays as it was; no process
-is left; and a client hears nothing but success, and 429 or 503 with Retry-After. Linux only.
+``python -m tests.benchmarks.chaos [--minutes 60] [--seed 1] [--clients 6] [--sqlite] [--logs
+DIR]``; with SQLite the servers share a file, their own processes do the jobs, and no database goes
+down. Clients have jobs done by whichever server answers, each under an idempotency key, some twice,
+and cancel or delete some. Meanwhile, every few seconds, drawn at random: a server is killed and
+started again, or stands still for longer than its leases last; a worker, a process of a job or the
+scheduler is killed; the database is restarted, or crashes. Then everything may come to rest. No job
+may be lost, stuck or done twice; what was asked twice has one answer; what has ended stays as it
+was; no process is left; and a client hears nothing but success, and 429 or 503 with Retry-After.
+Linux only.
 """
 
 import argparse
@@ -365,11 +366,14 @@ def main() -> None:
     parser.add_argument("--clients", type=int, default=6)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--sqlite", action="store_true")
+    parser.add_argument("--logs", type=Path, help="a new folder that keeps logs and database")
     given = parser.parse_args()
     if not given.sqlite and (why := postgres.missing()):
         sys.exit(why)
     with tempfile.TemporaryDirectory() as name:
-        if not run(Path(name), given.minutes, given.clients, given.seed, is_sqlite=given.sqlite):
+        folder = given.logs or Path(name)
+        folder.mkdir(parents=True, exist_ok=True)
+        if not run(folder, given.minutes, given.clients, given.seed, is_sqlite=given.sqlite):
             sys.exit("Not as it should be.")
 
 
