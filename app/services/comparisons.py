@@ -5,6 +5,7 @@ from app.schemas.plans import PlanAnswer
 from app.schemas.schedules import BucketOut
 from app.schemas.simulations import SimulationAnswer
 from solver.units import same
+from solver.wording import ms
 
 Answer = PlanAnswer | SimulationAnswer
 
@@ -78,10 +79,10 @@ def _start(row: ChangedBucket) -> float:
 def _sentence(first: Answer, second: Answer) -> str:
     before, after = first.iteration_time_us, second.iteration_time_us
     if same(before, after):
-        return f"Both take {before / 1e3:,.3f} ms."
+        return f"Both take {ms(before)}."
     less, word = abs(before - after), "less" if after < before else "more"
     share = f" ({100 * less / before:.1f} %)" if before > 0 else ""
-    return f"B takes {less / 1e3:,.3f} ms{share} {word} than A."
+    return f"B takes {ms(less)}{share} {word} than A."
 
 
 def _notes(first: Answer, second: Answer) -> list[str]:

@@ -56,12 +56,20 @@ export function bytes(value) {
 }
 
 /**
- * Memory of a GPU, in the unit that its size is said in.
+ * Memory in units of 1,024, as what it holds is counted.
  *
- * @param {number} value [bytes]
+ * @param {number | null | undefined} value [bytes]
  */
 export function memory(value) {
-  return `${number(value / GIB)} GiB`;
+  if (value === null || value === undefined) return UNKNOWN;
+  for (const [unit, size] of [
+    ["GiB", GIB],
+    ["MiB", 2 ** 20],
+    ["KiB", 2 ** 10],
+  ]) {
+    if (Math.abs(value) >= size) return `${number(value / size)} ${unit}`;
+  }
+  return `${value} B`;
 }
 
 /**

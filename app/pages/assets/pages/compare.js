@@ -2,7 +2,7 @@
 
 import { byId, el, fill } from "../elements/dom.js";
 import { labelled } from "../elements/form.js";
-import { bytes, number, percent, time } from "../elements/format.js";
+import { bytes, memory, number, percent, time } from "../elements/format.js";
 import { read, write } from "../elements/state.js";
 import { table } from "../elements/table.js";
 import { term } from "../elements/term.js";
@@ -23,7 +23,7 @@ const SIDES = ["a", "b"];
 const SHOWN = {
   ms: (value) => time(value * 1e3),
   "%": (value) => percent(value / 100, 2),
-  GiB: (value) => bytes(value * 2 ** 30),
+  GiB: (value) => memory(value * 2 ** 30),
   "": (value) => number(value, 12),
 };
 
