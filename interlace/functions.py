@@ -225,6 +225,7 @@ def sweep(
     *,
     seed: int = 0,
     time_limit_s: float = 10.0,
+    sweep_limit_s: float | None = None,
     changes: "Sequence[Change | Mapping[str, Any]] | None" = None,
 ) -> Sweep:
     """Compute a cell for each cluster, one after the other: the time of each policy on it.
@@ -240,6 +241,9 @@ def sweep(
         ``joint``.
     seed, time_limit_s
         Of that plan; see :class:`Options` [s].
+    sweep_limit_s
+        A sweep that takes longer ends with the cells that are done, of which there is one [s].
+        None for that of the graph's JSON, and for none where it brings none.
     changes
         What is swept is the graph with these ops changed: :class:`Change`, or their JSON. None
         for those that the graph's JSON brings.
@@ -257,6 +261,8 @@ def sweep(
         "seed": seed,
         "time_limit_s": time_limit_s,
     }
+    if sweep_limit_s is not None:
+        fields["sweep_limit_s"] = sweep_limit_s
     if changes is not None:
         fields["changes"] = [change_json(change) for change in changes]
     found = read_each(SweepRequest, graph, clusters, fields)
@@ -268,7 +274,7 @@ def sweep(
         assert changed is not None, "there are changes"
         found = [replace(asked, graph=changed) for asked in found]
     names = [each if isinstance(each, str) else json.dumps(each) for each in fields["policies"]]
-    return Sweep([_cell(asked) for asked in found], names)
+    return Sweep(list(_cells(found)), names, len(found))
 
 
 def predict(
@@ -371,6 +377,16 @@ def _policy_faults(asked: "Asked[SweepRequest]") -> Iterator[Fault]:
         if choice.policy != PLAN:
             for fault in choice_faults(choice, chain):
                 yield Fault(f"/policies/{i}{fault.pointer}", fault.code, fault.detail)
+
+
+def _cells(found: "Sequence[Asked[SweepRequest]]") -> "Iterator[Cell]":
+    """Yield cell by cell, until their limit is reached where they have one."""
+    began = time.perf_counter()
+    for asked in found:
+        yield _cell(asked)
+        is_limited = "sweep_limit_s" in asked.request.model_fields_set
+        if is_limited and time.perf_counter() - began > asked.request.sweep_limit_s:
+            return
 
 
 def _cell(asked: "Asked[SweepRequest]") -> "Cell":

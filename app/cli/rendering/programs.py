@@ -18,7 +18,7 @@ from app.cli.rendering.tables import shortened, table, time, times
 from app.schemas.plans import BaselineOut, BoundOut, PlanAnswer, TraceAnswer
 from app.schemas.programs import FrontPoint, MemoryUse
 from solver.bounds.kinds import BESIDE, LOAD, reason
-from solver.glossary import label
+from solver.glossary import PROVEN, label
 from solver.graph import NETWORK
 from solver.wording import memory_size, ms
 
@@ -178,7 +178,7 @@ def _front(front: list[FrontPoint]) -> Iterator[Line]:
             "-" if each.iteration_time_us is None else ms(each.iteration_time_us),
             "-" if each.lower_bound_us is None else ms(each.lower_bound_us),
             "-" if each.peak_bytes is None else memory_size(each.peak_bytes),
-            each.status or each.why_not or "",
+            PROVEN[each.status] if each.status else each.why_not or "",
         ]
         for each in front
     ]

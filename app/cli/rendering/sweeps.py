@@ -9,6 +9,7 @@ from app.cli.rendering.tables import table
 from app.schemas.sweeps import SweepAnswer, SweepCell
 from app.services.sweeps.views import fastest, kept_time
 from solver.evidence.gain import WHAT_RUNS
+from solver.glossary import PROVEN
 from solver.programs.problem import TO_WAIT
 from solver.wording import memory_size
 
@@ -85,7 +86,7 @@ def _program_cell(cell: SweepCell, heads: list[str]) -> list[str]:
         f"{cell.lower_bound_us / 1e3:.3f}",
         "-" if peak is None else memory_size(peak),
         _saved(cell),
-        cell.status or "-",
+        PROVEN.get(cell.status, "none within the limit") if cell.status else "-",
     ]
 
 

@@ -13,6 +13,13 @@ export const SIZES = [
 /** Bytes of a GiB. */
 export const GIB = 2 ** 30;
 
+/** The units of memory, the greatest first. */
+const MEMORY = [
+  { unit: "GiB", size: GIB },
+  { unit: "MiB", size: 2 ** 20 },
+  { unit: "KiB", size: 2 ** 10 },
+];
+
 /**
  * A number with about four digits.
  *
@@ -62,11 +69,7 @@ export function bytes(value) {
  */
 export function memory(value) {
   if (value === null || value === undefined) return UNKNOWN;
-  for (const [unit, size] of [
-    ["GiB", GIB],
-    ["MiB", 2 ** 20],
-    ["KiB", 2 ** 10],
-  ]) {
+  for (const { unit, size } of MEMORY) {
     if (Math.abs(value) >= size) return `${number(value / size)} ${unit}`;
   }
   return `${value} B`;
