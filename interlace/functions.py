@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields as dataclass_fields
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 from app.schemas.plans import PlanRequest
 from app.schemas.solver_objects import (
@@ -46,7 +46,7 @@ from solver.simulation.engine import simulate as simulate_checked
 
 if TYPE_CHECKING:
     from app.schemas.sweeps import SweepRequest
-    from interlace.results.comparison import PlanComparison
+    from interlace.results.comparison import PlanComparison, SweepsCompared
     from solver.exports import Export
     from solver.prediction.passes import Passes
     from solver.prediction.scaling import ScalingOptions, ScalingRow
@@ -138,18 +138,32 @@ def headline(
         return headline_checked(asked.graph, asked.network, chosen, planned)
 
 
-def compare(first: Plan, second: Plan) -> "PlanComparison":
-    """Set two plans side by side: figures, what they differ in, and which buckets changed.
+@overload
+def compare(first: Plan, second: Plan) -> "PlanComparison": ...
+
+
+@overload
+def compare(first: Sweep, second: Sweep) -> "SweepsCompared": ...
+
+
+def compare(first: Plan | Sweep, second: Plan | Sweep) -> "PlanComparison | SweepsCompared":
+    """Set two plans or two sweeps side by side: figures, and what changed.
 
     Parameters
     ----------
     first, second
-        Plans of :func:`plan`.
+        Plans of :func:`plan`, or sweeps of :func:`sweep`.
 
     Returns
     -------
-    PlanComparison
-        What ``GET /v1/comparisons`` answers of the same two plans.
+    PlanComparison or SweepsCompared
+        Of plans what they differ in and which buckets changed, as ``GET /v1/comparisons`` answers;
+        of sweeps the fastest of both on each cluster, as ``GET /v1/comparisons/sweeps`` does.
+
+    Raises
+    ------
+    TypeError
+        When one is a plan and the other a sweep.
 
     Examples
     --------
@@ -162,8 +176,21 @@ def compare(first: Plan, second: Plan) -> "PlanComparison":
     from app.services.comparisons import compared  # noqa: PLC0415 - takes time
     from interlace.results.comparison import PlanComparison  # noqa: PLC0415
 
+    if isinstance(first, Sweep) and isinstance(second, Sweep):
+        return _compared_sweeps(first, second)
+    if isinstance(first, Sweep) or isinstance(second, Sweep):
+        raise TypeError("A sweep is compared with a sweep, a plan with a plan.")
     answer = compared(first.answer(), second.answer())
     return PlanComparison.model_construct(**dict(answer))
+
+
+def _compared_sweeps(first: Sweep, second: Sweep) -> "SweepsCompared":
+    from app.services.sweeps.compared import compared_cells  # noqa: PLC0415 - takes time
+    from app.services.sweeps.run import cell_answer  # noqa: PLC0415
+    from interlace.results.comparison import SweepsCompared  # noqa: PLC0415
+
+    one, other = ([cell_answer(cell, each.policies) for cell in each] for each in (first, second))
+    return SweepsCompared.model_construct(**dict(compared_cells(one, other)))
 
 
 def simulate(

@@ -1,5 +1,8 @@
 """Two answers side by side, for command, page and API: figures, notes, and changed buckets."""
 
+from collections.abc import Mapping
+from typing import Any
+
 from app.schemas.comparisons import AnswerComparison, ChangedBucket, ComparedFigure
 from app.schemas.plans import PlanAnswer
 from app.schemas.schedules import BucketOut
@@ -92,13 +95,15 @@ def _notes(first: Answer, second: Answer) -> list[str]:
         notes.append("They are of different graphs.")
     for what, said_of in (("cluster", "clusters"), ("options", "options")):
         mine, theirs = (getattr(each, what).model_dump(mode="json") for each in (one, other))
-        names = [name for name in mine if name in theirs and mine[name] != theirs[name]]
-        if names:
-            said = ", ".join(
-                f"{name} {_value(mine[name])} and {_value(theirs[name])}" for name in names
-            )
-            notes.append(f"Their {said_of} differ: {said}.")
+        notes += different(said_of, mine, theirs)
     return notes
+
+
+def different(what: str, mine: Mapping[str, Any], theirs: Mapping[str, Any]) -> list[str]:
+    """Say which fields of two of a kind differ, in one note or none."""
+    names = [name for name in mine if name in theirs and mine[name] != theirs[name]]
+    said = ", ".join(f"{name} {_value(mine[name])} and {_value(theirs[name])}" for name in names)
+    return [f"Their {what} differ: {said}."] if names else []
 
 
 def _value(value: object) -> str:
