@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields as dataclass_fields
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 from app.schemas.plans import PlanRequest
 from app.schemas.solver_objects import (
@@ -46,7 +46,7 @@ from solver.simulation.engine import simulate as simulate_checked
 
 if TYPE_CHECKING:
     from app.schemas.sweeps import SweepRequest
-    from interlace.results.comparison import PlanComparison
+    from interlace.results.comparison import PlanComparison, SweepsCompared
     from solver.exports import Export
     from solver.prediction.passes import Passes
     from solver.prediction.scaling import ScalingOptions, ScalingRow
@@ -138,18 +138,32 @@ def headline(
         return headline_checked(asked.graph, asked.network, chosen, planned)
 
 
-def compare(first: Plan, second: Plan) -> "PlanComparison":
-    """Set two plans side by side: figures, what they differ in, and which buckets changed.
+@overload
+def compare(first: Plan, second: Plan) -> "PlanComparison": ...
+
+
+@overload
+def compare(first: Sweep, second: Sweep) -> "SweepsCompared": ...
+
+
+def compare(first: Plan | Sweep, second: Plan | Sweep) -> "PlanComparison | SweepsCompared":
+    """Set two plans or two sweeps side by side: figures, and what changed.
 
     Parameters
     ----------
     first, second
-        Plans of :func:`plan`.
+        Plans of :func:`plan`, or sweeps of :func:`sweep`.
 
     Returns
     -------
-    PlanComparison
-        What ``GET /v1/comparisons`` answers of the same two plans.
+    PlanComparison or SweepsCompared
+        Of plans what they differ in and which buckets changed, as ``GET /v1/comparisons`` answers;
+        of sweeps the fastest of both on each cluster, as ``GET /v1/comparisons/sweeps`` does.
+
+    Raises
+    ------
+    TypeError
+        When one is a plan and the other a sweep.
 
     Examples
     --------
@@ -162,8 +176,21 @@ def compare(first: Plan, second: Plan) -> "PlanComparison":
     from app.services.comparisons import compared  # noqa: PLC0415 - takes time
     from interlace.results.comparison import PlanComparison  # noqa: PLC0415
 
+    if isinstance(first, Sweep) and isinstance(second, Sweep):
+        return _compared_sweeps(first, second)
+    if isinstance(first, Sweep) or isinstance(second, Sweep):
+        raise TypeError("A sweep is compared with a sweep, a plan with a plan.")
     answer = compared(first.answer(), second.answer())
     return PlanComparison.model_construct(**dict(answer))
+
+
+def _compared_sweeps(first: Sweep, second: Sweep) -> "SweepsCompared":
+    from app.services.sweeps.compared import compared_cells  # noqa: PLC0415 - takes time
+    from app.services.sweeps.run import cell_answer  # noqa: PLC0415
+    from interlace.results.comparison import SweepsCompared  # noqa: PLC0415
+
+    one, other = ([cell_answer(cell, each.policies) for cell in each] for each in (first, second))
+    return SweepsCompared.model_construct(**dict(compared_cells(one, other)))
 
 
 def simulate(
@@ -225,6 +252,7 @@ def sweep(
     *,
     seed: int = 0,
     time_limit_s: float = 10.0,
+    sweep_limit_s: float | None = None,
     changes: "Sequence[Change | Mapping[str, Any]] | None" = None,
 ) -> Sweep:
     """Compute a cell for each cluster, one after the other: the time of each policy on it.
@@ -240,6 +268,9 @@ def sweep(
         ``joint``.
     seed, time_limit_s
         Of that plan; see :class:`Options` [s].
+    sweep_limit_s
+        A sweep that takes longer ends with the cells that are done, of which there is one [s].
+        None for that of the graph's JSON, and for none where it brings none.
     changes
         What is swept is the graph with these ops changed: :class:`Change`, or their JSON. None
         for those that the graph's JSON brings.
@@ -257,6 +288,8 @@ def sweep(
         "seed": seed,
         "time_limit_s": time_limit_s,
     }
+    if sweep_limit_s is not None:
+        fields["sweep_limit_s"] = sweep_limit_s
     if changes is not None:
         fields["changes"] = [change_json(change) for change in changes]
     found = read_each(SweepRequest, graph, clusters, fields)
@@ -268,7 +301,7 @@ def sweep(
         assert changed is not None, "there are changes"
         found = [replace(asked, graph=changed) for asked in found]
     names = [each if isinstance(each, str) else json.dumps(each) for each in fields["policies"]]
-    return Sweep([_cell(asked) for asked in found], names)
+    return Sweep(list(_cells(found)), names, len(found))
 
 
 def predict(
@@ -371,6 +404,16 @@ def _policy_faults(asked: "Asked[SweepRequest]") -> Iterator[Fault]:
         if choice.policy != PLAN:
             for fault in choice_faults(choice, chain):
                 yield Fault(f"/policies/{i}{fault.pointer}", fault.code, fault.detail)
+
+
+def _cells(found: "Sequence[Asked[SweepRequest]]") -> "Iterator[Cell]":
+    """Yield cell by cell, until their limit is reached where they have one."""
+    began = time.perf_counter()
+    for asked in found:
+        yield _cell(asked)
+        is_limited = "sweep_limit_s" in asked.request.model_fields_set
+        if is_limited and time.perf_counter() - began > asked.request.sweep_limit_s:
+            return
 
 
 def _cell(asked: "Asked[SweepRequest]") -> "Cell":

@@ -1,4 +1,4 @@
-"""How a fault is said: values as JSON writes them, rules in words, and which name may be meant."""
+"""How times, sizes and faults are said: values, rules in words, and which name may be meant."""
 
 import json
 from collections.abc import Collection, Iterable, Iterator
@@ -17,6 +17,9 @@ _LIKELY = 5
 
 #: So many of the known names are listed beside one that is unknown.
 _LISTED = 20
+
+#: The units of memory, the greatest first.
+_UNITS = (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10))
 
 #: From here on, powers of two are written as such.
 _PLAIN = 2**31
@@ -55,6 +58,27 @@ def number(value: float) -> str:
     if isinstance(value, int) and value >= _PLAIN and value & (value - 1) == 0:
         return f"2^{value.bit_length() - 1}"
     return f"{value:,}" if isinstance(value, int) else f"{value:g}"
+
+
+def ms(time_us: float) -> str:
+    """Write a time in milliseconds, to the microsecond."""
+    return f"{time_us / 1e3:,.3f} ms"
+
+
+def memory_size(size: float, digits: int = 3) -> str:
+    """Write bytes of memory in units of 1,024, as what it holds is counted."""
+    for unit, worth in _UNITS:
+        if size >= worth:
+            return f"{size / worth:,.{digits}f} {unit}"
+    return f"{size:,.0f} B"
+
+
+def exact_size(size: int) -> str:
+    """Write bytes with a unit of 1,024 where that is exact, else as they are."""
+    for unit, worth in _UNITS:
+        if size >= worth and size % worth == 0:
+            return f"{size // worth:,} {unit}"
+    return f"{size:,} B"
 
 
 def ranged(least: float, most: float) -> str:

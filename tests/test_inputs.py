@@ -139,6 +139,18 @@ def test_sweeps_and_predictions() -> None:
     assert interlace.predict("two_layers", []) == ()
 
 
+def test_a_sweep_ends_at_its_limit() -> None:
+    clusters = [JSON | {"workers": n} for n in (2, 4, 8)]
+    cut = interlace.sweep("two_layers", clusters, ["ddp"], sweep_limit_s=1e-9)
+    assert (len(cut), cut.cells_asked) == (1, 3)
+    assert repr(cut) == "<Sweep: 1 of 3 cells of ddp; ddp fastest in 1>"
+    asked = {"graph": RAW, "cluster": JSON, "sweep_limit_s": 1e-9}
+    assert interlace.sweep(asked, clusters, ["ddp"]) == cut
+    assert len(interlace.sweep("two_layers", clusters, ["ddp"])) == len(clusters)
+    with pytest.raises(interlace.InvalidOptions, match="sweep_limit_s must be"):
+        interlace.sweep("two_layers", clusters, ["ddp"], sweep_limit_s=0)
+
+
 def test_a_sweep_is_of_the_graph_as_it_is_changed() -> None:
     """The same cells by an argument, by a field of the request, and of a graph that was changed."""
     change = interlace.Change("*", bytes_factor=0.1)

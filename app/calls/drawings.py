@@ -19,6 +19,7 @@ from app.services.comparisons import compared
 from app.services.cost_curves import answer_of as cost_curves_of
 from app.services.parameter_servers import views
 from app.services.sweeps import views as sweep_views
+from app.services.sweeps.compared import compared_sweeps
 from app.storage.cost_models import request_and_answer
 from app.storage.database import Store
 from app.storage.tables import CostModelRow
@@ -35,6 +36,12 @@ def plan_timeline(store: Store, plan_id: str, beside: str | None) -> Answered:
 def comparison(store: Store, first: str, second: str) -> Answered:
     """Set two answers side by side, each named as ``plans/ID`` or ``simulations/ID``."""
     found = compared(comparable(store, first), comparable(store, second))
+    return Answered(found.model_dump_json().encode())
+
+
+def sweep_comparison(store: Store, first: str, second: str) -> Answered:
+    """Set two sweeps side by side, by their ids."""
+    found = compared_sweeps(sweep_of(store, first), sweep_of(store, second))
     return Answered(found.model_dump_json().encode())
 
 

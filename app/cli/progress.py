@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
+from solver.wording import ms
+
 if TYPE_CHECKING:
     from rich.progress import Progress, ProgressColumn
 
@@ -116,7 +118,7 @@ def _remark(stage: Stage) -> str:
         total = f" of {stage.total:,}" if stage.total else ""
         remarks.append(f"{stage.completed:,}{total}")
     if stage.incumbent_us is not None:
-        remarks.append(f"best {stage.incumbent_us / 1e3:.3f} ms")
+        remarks.append(f"best {ms(stage.incumbent_us)}")
     if stage.gap is not None:
         remarks.append(f"gap {100 * stage.gap:.2f} %")
     return ", ".join(remarks)

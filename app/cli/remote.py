@@ -195,6 +195,17 @@ class Server:
                 self._give_up(f"plan {plan} is {job.state}")
             return self._as(PlanAnswer, job.raw)
 
+    def read_compared(self, name: str) -> PlanAnswer | SweepAnswer:
+        """Find a sweep or a plan by its id."""
+        with self._explaining(), self._client() as client:
+            self._check()
+            if not _is_there(client, f"/v1/sweeps/{quote(name, safe='')}"):
+                return self.read_plan(name)
+            job = client.get(SWEEPS, name)
+            if job.result is None:
+                self._give_up(f"sweep {name} is {job.state}")
+            return self._as(SweepAnswer, job.raw)
+
     def page_of(self, name: str) -> str:
         """Find the address of the page of what an id names."""
         own = quote(name, safe="")

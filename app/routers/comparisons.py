@@ -30,3 +30,22 @@ _Compared = Annotated[
 async def get_comparison(first: _Compared, second: _Compared, answers: AnswersDep) -> Response:
     """Return the figures of both, in what they differ, and which buckets changed."""
     return await answers.answer("app.calls.drawings:comparison", first, second)
+
+
+_Sweep = Annotated[
+    str,
+    Query(pattern=r"^[\w-]{1,64}$", description="Id of a sweep.", examples=["0123456789abcdef"]),
+]
+
+
+@router.get(
+    "/sweeps",
+    summary="Compare two sweeps",
+    responses={
+        **answered("app.schemas.comparisons:SweepComparison"),
+        **problems(404, 409, 422, 503),
+    },
+)
+async def get_sweep_comparison(first: _Sweep, second: _Sweep, answers: AnswersDep) -> Response:
+    """Return the fastest of both on each cluster of either, and how far they are apart."""
+    return await answers.answer("app.calls.drawings:sweep_comparison", first, second)

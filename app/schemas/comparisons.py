@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from app.schemas.base import AnswerModel
+from app.schemas.base import AnswerModel, is_unknown
 
 
 class ComparedFigure(AnswerModel):
@@ -51,3 +51,52 @@ class AnswerComparison(AnswerModel):
     is_reordered: Annotated[
         bool, Field(description="Whether the buckets that both have are sent in another order.")
     ]
+
+
+class ComparedCell(AnswerModel):
+    """A cluster of two sweeps: the fastest of each."""
+
+    workers: int
+    bandwidth_gbps: float | None
+    startup_us: float
+    memory_limit_bytes: Annotated[
+        int | None, Field(exclude_if=is_unknown, description="Of a program: the limit of memory.")
+    ] = None
+    held_by: Annotated[
+        Literal["first", "second", "both"], Field(description="Which sweep has this cell.")
+    ]
+    first_fastest: Annotated[
+        list[str], Field(description="Labels of the fastest in the first, equal ones together.")
+    ]
+    second_fastest: list[str]
+    first_us: Annotated[
+        float | None, Field(description="Iteration time of these [us]; null where none is known.")
+    ]
+    second_us: float | None
+    first_gain: Annotated[
+        float | None, Field(description="The share that they save over what you run.")
+    ]
+    second_gain: float | None
+    less: Annotated[
+        float | None,
+        Field(description="The share by which the second's time is less; null where one is not."),
+    ]
+    is_alike: Annotated[
+        bool, Field(description="Whether both times are known, and equal within 0.1 %.")
+    ]
+    is_other_best: Annotated[
+        bool, Field(description="Whether none of the fastest in one is so in the other.")
+    ]
+
+
+class SweepComparison(AnswerModel):
+    """Two sweeps side by side."""
+
+    sentence: Annotated[
+        str,
+        Field(description="On how many clusters which is faster: A is the first, B the second."),
+    ]
+    notes: Annotated[
+        list[str], Field(description="In what they differ: graph, policies, what was asked.")
+    ]
+    cells: Annotated[list[ComparedCell], Field(description="Of either, in ascending order.")]

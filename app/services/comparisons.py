@@ -1,10 +1,14 @@
 """Two answers side by side, for command, page and API: figures, notes, and changed buckets."""
 
+from collections.abc import Mapping
+from typing import Any
+
 from app.schemas.comparisons import AnswerComparison, ChangedBucket, ComparedFigure
 from app.schemas.plans import PlanAnswer
 from app.schemas.schedules import BucketOut
 from app.schemas.simulations import SimulationAnswer
 from solver.units import same
+from solver.wording import ms
 
 Answer = PlanAnswer | SimulationAnswer
 
@@ -78,10 +82,10 @@ def _start(row: ChangedBucket) -> float:
 def _sentence(first: Answer, second: Answer) -> str:
     before, after = first.iteration_time_us, second.iteration_time_us
     if same(before, after):
-        return f"Both take {before / 1e3:,.3f} ms."
+        return f"Both take {ms(before)}."
     less, word = abs(before - after), "less" if after < before else "more"
     share = f" ({100 * less / before:.1f} %)" if before > 0 else ""
-    return f"B takes {less / 1e3:,.3f} ms{share} {word} than A."
+    return f"B takes {ms(less)}{share} {word} than A."
 
 
 def _notes(first: Answer, second: Answer) -> list[str]:
@@ -91,13 +95,15 @@ def _notes(first: Answer, second: Answer) -> list[str]:
         notes.append("They are of different graphs.")
     for what, said_of in (("cluster", "clusters"), ("options", "options")):
         mine, theirs = (getattr(each, what).model_dump(mode="json") for each in (one, other))
-        names = [name for name in mine if name in theirs and mine[name] != theirs[name]]
-        if names:
-            said = ", ".join(
-                f"{name} {_value(mine[name])} and {_value(theirs[name])}" for name in names
-            )
-            notes.append(f"Their {said_of} differ: {said}.")
+        notes += different(said_of, mine, theirs)
     return notes
+
+
+def different(what: str, mine: Mapping[str, Any], theirs: Mapping[str, Any]) -> list[str]:
+    """Say which fields of two of a kind differ, in one note or none."""
+    names = [name for name in mine if name in theirs and mine[name] != theirs[name]]
+    said = ", ".join(f"{name} {_value(mine[name])} and {_value(theirs[name])}" for name in names)
+    return [f"Their {what} differ: {said}."] if names else []
 
 
 def _value(value: object) -> str:

@@ -5,11 +5,12 @@ from typing import Any
 
 from app.schemas.placement_answer import RackChoice
 from app.schemas.placements import PlacementsRequest
-from app.services.placement_texts import figure, ms
+from app.services.placement_texts import figure
 from solver.placements.collectives import can_run
 from solver.placements.plan import Placements
 from solver.placements.prices import WorkerValue
 from solver.placements.systems import MXNET, PBOX, SystemTime
+from solver.wording import ms
 
 #: Resources as they are said.
 _NAMES = {
@@ -26,13 +27,13 @@ def machine_text(row: Mapping[str, Any], busy: Mapping[str, float], batch_us: fl
     first, second = sorted(busy, key=lambda name: -busy[name])[:2]
     if not busy[first]:
         return "Nothing takes time: the one worker's host has the model."
-    said = f"Limited by {_NAMES[first]}, busy for {ms(busy[first])} ms an exchange"
+    said = f"Limited by {_NAMES[first]}, busy for {ms(busy[first])} an exchange"
     if busy[second]:
-        said += f"; next {_NAMES[second]}, {ms(busy[second])} ms"
+        said += f"; next {_NAMES[second]}, {ms(busy[second])}"
     if row["is_hidden"]:
-        return f"{said}. Hidden behind {ms(batch_us)} ms of compute."
+        return f"{said}. Hidden behind {ms(batch_us)} of compute."
     short = figure(busy[first] / batch_us)
-    return f"{said}. Short by a factor of {short} for {ms(batch_us)} ms of compute."
+    return f"{said}. Short by a factor of {short} for {ms(batch_us)} of compute."
 
 
 def systems_text(systems: Sequence[SystemTime]) -> str:
@@ -43,7 +44,7 @@ def systems_text(systems: Sequence[SystemTime]) -> str:
     step, _, _, best = min(known)
     alike = [s.system for _, _, _, s in known if s is not best and s.step_us == step]
     of = "" if len(known) == len(systems) else " of those simulated"
-    said = f"{best.system} takes the shortest step{of}, {ms(step)} ms"
+    said = f"{best.system} takes the shortest step{of}, {ms(step)}"
     if alike:
         return f"{said}, and so {'does' if len(alike) == 1 else 'do'} {', '.join(alike)}."
     if best is systems[0] or best.speedup is None:

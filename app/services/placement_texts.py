@@ -11,6 +11,7 @@ from solver.placements.bandwidth import is_colocated
 from solver.placements.plan import Placements
 from solver.placements.prices import Comparison
 from solver.placements.racks import RackReduction
+from solver.wording import ms
 
 #: From here on figures are whole.
 _WHOLE = 10_000
@@ -23,7 +24,7 @@ def row_text(
     needed = row["bandwidth_gbps"]
     if summing > batch_us:
         return (
-            f"Summing alone takes {ms(summing)} ms, longer than the {ms(batch_us)} ms of "
+            f"Summing alone takes {ms(summing)}, longer than the {ms(batch_us)} of "
             f"compute: no bandwidth hides it, cores {figure(summing / batch_us)} times as many or "
             "as fast may."
         )
@@ -39,7 +40,7 @@ def row_text(
     if headroom >= 1:
         spare = f"{limits}, and has {figure(headroom)} times as much"
         return f"{spare}: hidden {_with_workers(row['most_workers'])}."
-    ways = [f"{figure(needed / 2)} Gbit/s each way", f"batches of {ms(batch_us / headroom)} ms"]
+    ways = [f"{figure(needed / 2)} Gbit/s each way", f"batches of {ms(batch_us / headroom)}"]
     if more := _interfaces(row, gbps, interfaces):
         ways.append(f"{more:,} interfaces a server")
     most = row["most_workers"]
@@ -94,7 +95,7 @@ def decision_text(
         return f"Take {row.placement}: its interfaces need the least, {need}, on {where}."
     if row.is_hidden:
         return f"Take {row.placement}: hidden at {gbps:g} Gbit/s each way, on {where}."
-    time = f"{ms(row.exchange_us)} ms"
+    time = f"{ms(row.exchange_us)}"
     return (
         f"Take {row.placement}: none is hidden at {gbps:g} Gbit/s each way, and its exchange is "
         f"the shortest, {time}, on {where}."
@@ -112,7 +113,7 @@ def late_text(row: Mapping[str, Any], found: Placements) -> str:
         if size > found.chunk_bytes
         else "pipelines fill, cores sum, and shards differ by a chunk"
     )
-    return f" Simulated it takes {ms(simulated)} ms, longer than the compute: {reason}."
+    return f" Simulated it takes {ms(simulated)}, longer than the compute: {reason}."
 
 
 def _host(row: Mapping[str, Any], interfaces: int) -> str:
@@ -149,12 +150,12 @@ def racks_text(reduction: RackReduction) -> str:
     right = reduction.in_rack_us + reduction.between_servers_us
     verdict = "reduce in each rack first" if left > right else "let every worker reach all servers"
     sign = ">" if left > right else "<="
-    said = f"{ms(left)} {sign} {ms(right)} ms: {verdict}"
+    said = f"{ms(left)} {sign} {ms(right)}: {verdict}"
     if reduction.in_steps is None or reduction.streamed is None:
         return f"{said}; not simulated, the keys alone make too many transfers."
     decided = reduction.is_hierarchical_faster
     parts = [
-        f"simulated {how}, {ms(ways.flat_us)} ms flat and {ms(ways.hierarchical_us)} ms by racks"
+        f"simulated {how}, {ms(ways.flat_us)} flat and {ms(ways.hierarchical_us)} by racks"
         + ("" if ways.is_hierarchical_faster == decided else ", which decides otherwise")
         for how, ways in (("in steps", reduction.in_steps), ("as chunks go", reduction.streamed))
     ]
@@ -165,11 +166,6 @@ def prices_text(comparison: Comparison, workers: float) -> str:
     """Say which rack trains more for its money."""
     more = f"{abs(comparison.gain) * 100:.1f} % {'more' if comparison.gain >= 0 else 'less'}"
     return f"A PHub for {workers:g} workers trains {more} for the same money."
-
-
-def ms(time_us: float) -> str:
-    """Write a time as milliseconds, to a microsecond."""
-    return f"{time_us / 1e3:,.3f}"
 
 
 def notes(request: PlacementsRequest, found: Placements) -> Iterator[str]:

@@ -40,6 +40,7 @@ from solver.programs.policies import POLICIES, program_of
 from solver.programs.result import ProgramPlan, RoomierPlan
 from solver.programs.robust import faster_rule
 from solver.programs.search.flat import is_one_stream
+from solver.wording import ms
 
 
 def program_answer(
@@ -151,6 +152,6 @@ def _behind(planned: ProgramPlan) -> list[CostWarning]:
     )
     detail = (
         f"Where all launches take 1.3 times as long, {ahead.policy} takes "
-        f"{ahead.time_us / 1e3:.3f} ms and this program {ahead.program_us / 1e3:.3f} ms; {why}."
+        f"{ms(ahead.time_us)} and this program {ms(ahead.program_us)}; {why}."
     )
     return [CostWarning(pointer="/options/robust", code="rule_ahead", detail=detail)]

@@ -13,7 +13,6 @@ from solver.programs.explanation.critical import ProgramPathStep
 from solver.programs.explanation.explain import ProgramExplanation, explain_program
 from solver.programs.explanation.sentences import (
     above_limit,
-    gib,
     held_to_waits,
     more_memory,
     reason,
@@ -21,6 +20,7 @@ from solver.programs.explanation.sentences import (
     summary,
 )
 from solver.programs.result import Executed, RoomierPlan
+from solver.wording import memory_size
 
 
 def explanation_of(planned: Executed) -> ProgramExplanation | None:
@@ -85,6 +85,6 @@ def _along(front: Sequence[FrontPoint]) -> list[str]:
         if point.iteration_time_us is not None
     ]
     return [
-        f"With {gib(low)}, {more_memory(high - low, before - after)}"
+        f"With {memory_size(low)}, {more_memory(high - low, before - after)}"
         for (low, before), (high, after) in pairwise(known)
     ]

@@ -11,6 +11,7 @@ from solver.shapes.ranking.first_answers import BOUNDS
 from solver.shapes.ranking.rank import MEMORY_SHARE, SIMULATION
 from solver.shapes.ranking.ranked import RankedShape, ShapeRanking
 from solver.shapes.ranking.space import RuledOut
+from solver.wording import memory_size
 
 #: So many outliers are named.
 _NAMED = 5
@@ -156,8 +157,8 @@ def _proof(ranking: ShapeRanking) -> Iterator[str]:
             "No combination of the choices divides the model, uses all GPUs and keeps the batch."
         )
     elif ranking.too_large == ranking.shapes:
-        least = ranking.least_memory_bytes / 2**30
-        yield f"No shape of the space fits in memory: the least needs {least:,.1f} GiB."
+        least = memory_size(ranking.least_memory_bytes, 1)
+        yield f"No shape of the space fits in memory: the least needs {least}."
     elif not ranking.best:
         yield (
             "No shape was simulated: all have too many passes. Larger micro-batches or a smaller "

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from app.errors import NotInstalled
 from interlace.results.tracks import Track
+from solver.wording import ms
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -33,7 +34,7 @@ def svg(tracks: Sequence[Track], bound_us: float | None = None) -> str:
         rows += [
             f'<rect x="{_NAMES + begin * scale:.1f}" y="{y}" '
             f'width="{max((until - begin) * scale - _LEAST, _LEAST):.1f}" height="{_BAR}" '
-            f'fill="{colour}"><title>{(until - begin) / 1e3:.3f} ms</title></rect>'
+            f'fill="{colour}"><title>{ms(until - begin)}</title></rect>'
             for begin, until in track.spans
         ]
     height = len(tracks) * _ROW
@@ -41,12 +42,10 @@ def svg(tracks: Sequence[Track], bound_us: float | None = None) -> str:
         x = _NAMES + bound_us * scale
         rows.append(
             f'<path d="M{x:.1f} 0V{height}" stroke="currentColor" stroke-dasharray="3 3">'
-            f"<title>lower bound {bound_us / 1e3:.3f} ms</title></path>"
+            f"<title>lower bound {ms(bound_us)}</title></path>"
         )
     rows.append(f'<text x="{_NAMES}" y="{height + _BAR}">0</text>')
-    rows.append(
-        f'<text x="{_WIDTH}" y="{height + _BAR}" text-anchor="end">{end / 1e3:,.3f} ms</text>'
-    )
+    rows.append(f'<text x="{_WIDTH}" y="{height + _BAR}" text-anchor="end">{ms(end)}</text>')
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" role="img" aria-label="Timeline" '
         f'viewBox="0 0 {_WIDTH} {height + _ROW}" width="{_WIDTH}" font-size="11" '

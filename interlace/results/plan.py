@@ -20,6 +20,7 @@ from solver.graph import Graph
 from solver.planning.options import Options
 from solver.planning.result import Plan as SolverPlan
 from solver.planning.waits import bucket_waits
+from solver.wording import ms
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -95,8 +96,8 @@ class Plan(SolverPlan):
     def __repr__(self) -> str:
         """Say in a line what it is."""
         return (
-            f"<Plan of {self.graph.name!r}: {self.iteration_time_us / 1e3:,.3f} ms, {self.status}, "
-            f"bound {self.lower_bound_us / 1e3:,.3f} ms, {counted(len(self.buckets), 'bucket')}, "
+            f"<Plan of {self.graph.name!r}: {ms(self.iteration_time_us)}, {self.status}, "
+            f"bound {ms(self.lower_bound_us)}, {counted(len(self.buckets), 'bucket')}, "
             f"{counted(len(self.parts), 'launch', 'launches')}>"
         )
 

@@ -10,6 +10,7 @@ from interlace.results.pictures import plotted, svg
 from interlace.results.tracks import Track, tracks_of
 from solver.graph import Graph
 from solver.simulation.engine import Timeline
+from solver.wording import ms
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -42,7 +43,7 @@ class Simulation(Timeline):
         """Say in a line what it is."""
         name = "" if self.graph is None else f" of {self.graph.name!r}"
         return (
-            f"<Simulation{name}: {self.iteration_time / 1e3:,.3f} ms, "
+            f"<Simulation{name}: {ms(self.iteration_time)}, "
             f"{counted(len(self.launches), 'launch', 'launches')}>"
         )
 

@@ -26,15 +26,24 @@ class Sweep(tuple[Cell, ...]):  # noqa: SLOT001 - names beside the cells
 
     policies: tuple[str, ...]
 
-    def __new__(cls, cells: Sequence[Cell] = (), policies: Sequence[str] = ()) -> Self:
+    #: How many cells were asked for: more than there are where a limit of time ended it.
+    cells_asked: int
+
+    def __new__(
+        cls,
+        cells: Sequence[Cell] = (),
+        policies: Sequence[str] = (),
+        cells_asked: int | None = None,
+    ) -> Self:
         """Make it of cells and the names of their policies."""
         found = super().__new__(cls, cells)
         found.policies = tuple(policies)
+        found.cells_asked = len(found) if cells_asked is None else cells_asked
         return found
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle cells and names."""
-        return Sweep, (tuple(self), self.policies)
+        return Sweep, (tuple(self), self.policies, self.cells_asked)
 
     def __repr__(self) -> str:
         """Say in a line what it is."""
@@ -42,7 +51,8 @@ class Sweep(tuple[Cell, ...]):  # noqa: SLOT001 - names beside the cells
             f"{name} fastest in {sum(i in cell.fastest for cell in self)}"
             for i, name in enumerate(self.policies)
         )
-        return f"<Sweep: {len(self):,} cells of {', '.join(self.policies)}; {wins}>"
+        of = "" if len(self) == self.cells_asked else f" of {self.cells_asked:,}"
+        return f"<Sweep: {len(self):,}{of} cells of {', '.join(self.policies)}; {wins}>"
 
     def plot(self) -> "Figure":
         """Draw the time of each policy over the workers, for each bandwidth and start-up.

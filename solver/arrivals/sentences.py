@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from solver.arrivals.causes import LATE, LATE_INPUT, SLOW_LINK, Cause
+from solver.wording import ms
 
 if TYPE_CHECKING:
     from solver.arrivals.report import ArrivalReport
@@ -128,7 +129,7 @@ def _nobody(report: "ArrivalReport") -> str:
 
 def _time_text(time_us: float) -> str:
     """Write a time: in ms from one on."""
-    return f"{time_us / 1e3:,.3f} ms" if abs(time_us) >= 1e3 else f"{time_us:.1f} us"  # noqa: PLR2004
+    return ms(time_us) if abs(time_us) >= 1e3 else f"{time_us:.1f} us"  # noqa: PLR2004
 
 
 def _count(count: int, one: str) -> str:

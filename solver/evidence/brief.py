@@ -9,6 +9,7 @@ from typing import Literal, Protocol
 
 from solver.evidence.gain import VERDICTS, Gain, Verdict, share_text
 from solver.evidence.headline import WAITS, Headline, named, share_alone, share_said
+from solver.wording import ms
 
 #: What limits an iteration, by the word of an explanation.
 Limit = Literal["compute", "bandwidth", "startup", "tensor", "op", "policy"]
@@ -241,7 +242,7 @@ def _next(gain: Gain, tuned: Gain | None, helps: str, *, barrier: bool | None) -
 
 
 def _ms(us: float) -> str:
-    return f"{us / 1e3:,.1f} ms" if us >= 1e5 else f"{us / 1e3:,.3f} ms"  # noqa: PLR2004
+    return f"{us / 1e3:,.1f} ms" if us >= 1e5 else ms(us)  # noqa: PLR2004
 
 
 def _tenths(share: float) -> str:

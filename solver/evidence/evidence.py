@@ -7,6 +7,7 @@ from solver.costs import Network, bytes_on, cost_error_of
 from solver.evidence.gain import share_text, trusted
 from solver.graph import Graph, RecordedStep
 from solver.graph.names import NEGOTIATION
+from solver.wording import ms
 
 #: From which share on it is worth saying how measurements become better.
 _FAR = 0.03
@@ -222,7 +223,7 @@ def _kept(graph: Graph) -> Iterator[str]:
         yield kept
     negotiated = sum(op.duration_us or 0.0 for op in graph.ops if op.stream == NEGOTIATION)
     if negotiated:
-        yield f"{_ms(negotiated)} of negotiation stay as recorded: no plan moves them."
+        yield f"{ms(negotiated)} of negotiation stay as recorded: no plan moves them."
 
 
 def _sentences(
@@ -236,7 +237,7 @@ def _sentences(
     """Say what was measured, and below which gain nothing follows, or that none is claimed."""
     if recorded_us is not None:
         simulated = "" if simulated_us is None else _beside(recorded_us, simulated_us)
-        yield f"The recorded step took {_ms(recorded_us)}{simulated}."
+        yield f"The recorded step took {ms(recorded_us)}{simulated}."
     if fit is not None and fit.median is not None:
         within = f"within {share_text(fit.median)} in the median"
         within += "" if fit.p90 is None else f", nine of ten within {share_text(fit.p90)}"
@@ -255,7 +256,7 @@ def _late_said(recorded: RecordedStep | None) -> Iterator[str]:
         return
     whose = "a slow link" if recorded.late_rank is None else f"rank {recorded.late_rank}"
     yield (
-        f"Of a recorded step {_ms(recorded.late_us)} were lost to {whose}, which no plan wins back "
+        f"Of a recorded step {ms(recorded.late_us)} were lost to {whose}, which no plan wins back "
         "(interlace import says why)."
     )
 
@@ -279,12 +280,8 @@ def _beside(recorded_us: float, simulated_us: float) -> str:
     """Say how far the simulation of what you run is from what was recorded."""
     change = simulated_us / recorded_us - 1 if recorded_us else 0.0
     if share_text(abs(change)) == share_text(0.0):
-        return f"; simulated with the costs of this cluster it takes as long, {_ms(simulated_us)}"
+        return f"; simulated with the costs of this cluster it takes as long, {ms(simulated_us)}"
     return (
-        f"; simulated with the costs of this cluster it takes {_ms(simulated_us)}, "
+        f"; simulated with the costs of this cluster it takes {ms(simulated_us)}, "
         f"{share_text(abs(change))} {'less' if change < 0 else 'more'}"
     )
-
-
-def _ms(time_us: float) -> str:
-    return f"{time_us / 1e3:.3f} ms"

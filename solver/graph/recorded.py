@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from solver.wording import ms
+
 
 @dataclass(frozen=True, slots=True)
 class RecordedStep:
@@ -44,6 +46,6 @@ class RecordedStep:
             return None
         launches = "1 launch" if self.unsized == 1 else f"{self.unsized:,} launches"
         return (
-            f"Communication of unknown bytes ({launches}, {self.unsized_us / 1e3:.3f} ms) keeps "
+            f"Communication of unknown bytes ({launches}, {ms(self.unsized_us)}) keeps "
             "its recorded time on every cluster, and counts as compute."
         )

@@ -12,11 +12,11 @@ from solver.prediction.knees import Knee
 from solver.prediction.sweep import PLAN, Cell, CellGain, fastest_of, least_of, share_saved
 from solver.programs.bounds.bound import lower_bound
 from solver.programs.execute import execute
-from solver.programs.explanation.sentences import gib
 from solver.programs.plan import ProgramOptions, plan, program_evidence
 from solver.programs.policies import program_of
 from solver.programs.problem import ProgramProblem, compute_time
 from solver.simulation.knee import knee_of
+from solver.wording import memory_size
 
 #: No program was found that keeps the limit of memory.
 INFEASIBLE = "infeasible"
@@ -223,4 +223,4 @@ def _knee(row: Sequence[ProgramCell], label: str, at: int) -> Knee:
 
 
 def _size(count: int) -> str:
-    return f"{count:,} bytes ({gib(count)})"
+    return f"{count:,} bytes ({memory_size(count)})"

@@ -20,6 +20,7 @@ from solver.programs.problem import ProgramProblem
 from solver.programs.program import Program
 from solver.programs.result import ProgramPlan
 from solver.programs.xla.form import default_form, fastest_form
+from solver.wording import memory_size, ms
 
 #: What runs a program, by the compiler whose schedule it is compared with.
 _RUNTIMES = {
@@ -80,8 +81,7 @@ def _by_xla(planned: ProgramPlan, today_us: float) -> tuple[Program, str | None]
     if by_form >= LEAST_GAIN or by_plan < LEAST_GAIN:
         return form.program, None
     return planned.program, (
-        "XLA's flags do not carry it: with the nearest, XLA takes "
-        f"{form.run.iteration_time / 1e3:,.3f} ms."
+        f"XLA's flags do not carry it: with the nearest, XLA takes {ms(form.run.iteration_time)}."
     )
 
 
@@ -126,7 +126,7 @@ def _with_memory(gain: Gain, problem: ProgramProblem, ran: ProgramRun) -> Gain:
         return replace(gain, why=f"{gain.why} {name} itself takes more memory than the limit.")
     more = gain.plan_peak_bytes - gain.today_peak_bytes
     if more > 0:
-        return replace(gain, why=f"{gain.why} It takes {more / 2**30:.3f} GiB more than {name}.")
+        return replace(gain, why=f"{gain.why} It takes {memory_size(more)} more than {name}.")
     return gain
 
 

@@ -5,6 +5,7 @@ from solver.errors import Fault, InvalidOptions
 from solver.programs.bounds.surely_live import memory_bound
 from solver.programs.policies.least_memory import least_peak
 from solver.programs.problem import ProgramProblem
+from solver.wording import memory_size
 
 
 def refuse_impossible(problem: ProgramProblem, least: int) -> None:
@@ -60,4 +61,4 @@ def _needed(problem: ProgramProblem) -> int:
 
 
 def _size(count: int) -> str:
-    return f"{count:,} bytes ({count / 2**30:.3f} GiB)"
+    return f"{count:,} bytes ({memory_size(count)})"

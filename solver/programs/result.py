@@ -11,6 +11,7 @@ from solver.programs.problem import ProgramProblem, compute_time
 from solver.programs.program import LAUNCH, Program
 from solver.programs.recomputation.graph import RecomputedOp
 from solver.simulation.times import IterationTimes, times_beside
+from solver.wording import memory_size, ms
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,9 +135,9 @@ class ProgramPlan(Executed):
     def __repr__(self) -> str:
         """Say in a line what it is."""
         return (
-            f"<ProgramPlan of {self.problem.graph.name!r}: {self.iteration_time_us / 1e3:,.3f} ms, "
-            f"{self.status}, bound {self.lower_bound_us / 1e3:,.3f} ms, "
-            f"{len(self.program.buckets):,} buckets, {self.peak_bytes / 2**30:,.2f} GiB>"
+            f"<ProgramPlan of {self.problem.graph.name!r}: {ms(self.iteration_time_us)}, "
+            f"{self.status}, bound {ms(self.lower_bound_us)}, "
+            f"{len(self.program.buckets):,} buckets, {memory_size(self.peak_bytes)}>"
         )
 
     @property

@@ -65,7 +65,7 @@ def test_what_is_asked_besides(tmp_path: Path, two: str, run: Run) -> None:
     assert "At 16 Gbit/s each way:\n  ncc: An interface of a host with a server needs 125.5" in (
         done.stdout
     )
-    assert "\nRacks: 10.000 > 7.500 ms: reduce in each rack first;" in done.stdout
+    assert "\nRacks: 10.000 ms > 7.500 ms: reduce in each rack first;" in done.stdout
     assert "\nPrices: A PHub for 44 workers trains" in done.stdout
     assert "\n  slow   20.000    20.000     1.000\n" in done.stdout
     assert "\n  job 2 " in done.stdout

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+import interlace
 from app.services.examples import TWO_LAYERS
 from tests.app.command import Run
 from tests.app.service import Service
@@ -104,3 +105,80 @@ def test_of_a_service(service: Service, run: Run, tmp_path: Path) -> None:
     done = run("open", "0" * 32, "--server", url)
     assert done.returncode == 1
     assert "has nothing of the id" in done.stderr
+
+
+def _swept(run: Run, name: str, *how: str) -> None:
+    done = run("sweep", "two.json", "--json", *how)
+    assert (done.returncode, done.stderr) == (0, "")
+    Path(name).write_text(done.stdout)
+
+
+def test_two_sweeps(files: Path, run: Run, service: Service) -> None:
+    """DDP alone against all: it is slower wherever PACE is faster, by the times of the cells."""
+    _swept(
+        run,
+        "all.json",
+        "--workers",
+        "2,8",
+        "--bandwidths-gbps",
+        "1,10",
+        "--policy",
+        "ddp",
+        "--policy",
+        "pace",
+    )
+    _swept(run, "ddp.json", "--workers", "8,16", "--bandwidths-gbps", "1,10", "--policy", "ddp")
+    one, other = (json.loads(Path(name).read_text()) for name in ("all.json", "ddp.json"))
+    done = run("compare", "all.json", "ddp.json")
+    assert (done.returncode, done.stderr) == (0, "")
+    said = " ".join(done.stdout.split("\n\n")[0].split())
+    assert said.startswith("Of 2 clusters of both B is faster on 0, slower on 2 (by ")
+    assert "2 clusters are in A alone. 2 clusters are in B alone. In A alone: pace." in said
+    told = json.loads(run("compare", "all.json", "ddp.json", "--json").stdout)
+    places = [(cell["workers"], cell["bandwidth_gbps"], cell["held_by"]) for cell in told["cells"]]
+    assert places == [
+        (workers, bandwidth, held_by)
+        for workers, held_by in ((2, "first"), (8, "both"), (16, "second"))
+        for bandwidth in (1, 10)
+    ]
+    for cell, mine, theirs in zip(
+        told["cells"][2:4], one["cells"][2:], other["cells"], strict=False
+    ):
+        times = mine["iteration_time_us"]["pace"], theirs["iteration_time_us"]["ddp"]
+        assert (cell["first_us"], cell["second_us"]) == times
+        assert cell["less"] == pytest.approx(1 - times[1] / times[0])
+        assert (cell["is_alike"], cell["is_other_best"]) == (False, True)
+    same = json.loads(run("compare", "all.json", "all.json", "--json").stdout)
+    assert same["sentence"] == "On 4 clusters of both the fastest are equal within 0.1 %."
+    assert all(cell["is_alike"] and not cell["is_other_best"] for cell in same["cells"])
+    mixed = run("compare", "all.json", "one.json")
+    assert mixed.returncode == 1
+    assert "a sweep is compared with a sweep" in mixed.stderr
+    # the service and Python say the same
+    base = {"graph": TWO_LAYERS["graph"], "cluster": TWO_LAYERS["cluster"]}
+    base |= {"bandwidths_gbps": [1, 10]}
+    asked = (
+        base | {"workers": [2, 8], "policies": ["ddp", "pace"]},
+        base | {"workers": [8, 16], "policies": ["ddp"]},
+    )
+    ids = [service.post(body, "/v1/sweeps").json()["id"] for body in asked]
+    query = {"first": ids[0], "second": ids[1]}
+    found = service.client.get("/v1/comparisons/sweeps", params=query).json()
+    assert found == told
+    swept = [
+        interlace.sweep(
+            TWO_LAYERS,
+            [
+                {**TWO_LAYERS["cluster"], "workers": n, "bandwidth_gbps": gbps}
+                for n in body["workers"]
+                for gbps in (1, 10)
+            ],
+            body["policies"],
+        )
+        for body in asked
+    ]
+    compared = interlace.compare(*swept)
+    assert compared.model_dump(mode="json")["cells"] == told["cells"]
+    assert repr(compared) == f"<SweepsCompared: {told['sentence']}>"
+    with pytest.raises(TypeError, match="sweep is compared with a sweep"):
+        interlace.compare(swept[0], interlace.plan(TWO_LAYERS, None))

@@ -242,11 +242,11 @@ def test_racks() -> None:
     assert found.streamed_agrees
     assert found.in_steps is not None
     assert found.in_steps.flat_us >= 2 * 2000
-    assert found.text.startswith("2.000 > 1.500 ms: reduce in each rack first; simulated in steps,")
+    assert found.text.startswith("2.000 ms > 1.500 ms: reduce in each rack first; simulated in steps,")
     wide = ask(racks=RACKS | {"core_gbps": 32, "cross_rack": "ring"}).racks
     assert wide is not None
     assert not wide.is_hierarchical_faster
-    assert wide.text.startswith("0.500 <= 1.125 ms: let every worker reach all servers;")
+    assert wide.text.startswith("0.500 ms <= 1.125 ms: let every worker reach all servers;")
     few = ask(racks=RACKS, simulated_transfers=8).racks
     assert few is not None
     assert (few.in_steps, few.streamed, few.agrees, few.margin_us) == (None,) * 4

@@ -51,7 +51,7 @@ def test_on_paper_more_memory_saves() -> None:
     answer = solve(problem(roomy(memory_limit_bytes=199, more_memory_bytes=[1, 99], baselines=[])))
     assert answer.iteration_time_us == 60
     assert answer.summary is not None
-    assert "1 bytes more would save 0.020 ms." in answer.summary
+    assert "1 B more would save 0.020 ms." in answer.summary
     assert answer.memory is not None
     assert answer.memory.more is not None
     told = [(each.extra_bytes, each.iteration_time_us, each.gain_us) for each in answer.memory.more]
@@ -74,13 +74,13 @@ def test_on_paper_more_memory_saves() -> None:
     )
     assert launch.moved is not None
     assert (launch.moved.excess_bytes, launch.moved.iteration_time_us) == (1, 40)
-    assert "memory would exceed the limit by 1 bytes at 0.010 ms" in launch.text
+    assert "memory would exceed the limit by 1 B at 0.010 ms" in launch.text
 
 
 def test_a_front_says_what_memory_saves() -> None:
     answer = solve(problem(roomy(memory_limits_bytes=[199, 200], baselines=[])))
     assert answer.summary is not None
-    assert "With 199 bytes, 1 bytes more would save 0.020 ms." in answer.summary
+    assert "With 199 B, 1 B more would save 0.020 ms." in answer.summary
     assert answer.iteration_time_us == 40
 
 
@@ -193,7 +193,7 @@ def test_the_command_says_it(run: Run, tmp_path) -> None:
     done = run("plan", str(path), *limit, "--what-if", "w=duration*0.5")
     assert (done.returncode, done.stderr) == (0, "")
     page = " ".join(done.stdout.split())
-    assert "512.0 MiB more would save 0.020 ms." in page
+    assert "512.000 MiB more would save 0.020 ms." in page
     assert "bucket1 starts at 0.030 ms, after 'w': asked for before 'w' it would start" in page
     assert "with the ops changed: saves 0.010 ms" in page
 

@@ -33,6 +33,40 @@ def test_two_answers_are_compared(page: Page, service: Service) -> None:
         assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
+def test_two_sweeps_are_compared(page: Page, service: Service) -> None:
+    """With half the compute in B all clusters are faster but for those of A alone."""
+    asked = two_layers()
+    body = {
+        "graph": asked["graph"],
+        "cluster": asked["cluster"],
+        "workers": [2, 4, 8],
+        "bandwidths_gbps": [1, 10],
+        "policies": ["ddp", "pace"],
+    }
+    first = service.post(body, "/v1/sweeps").json()
+    changes = [{"match": "*", "duration_factor": 0.5}]
+    second = service.post({**body, "workers": [2, 8], "changes": changes}, "/v1/sweeps").json()
+    for width, scheme in ((1280, "light"), (390, "dark")):
+        page.set_viewport_size({"width": width, "height": 900})
+        page.emulate_media(color_scheme=scheme)
+        page.goto(f"/compare?a={first['id']}&b=sweeps/{second['id']}")
+        expect(page.locator("#figures .summary")).to_contain_text(
+            "Of 4 clusters of both B is faster on 4"
+        )
+        expect(page.locator("#figures .summary")).to_contain_text("2 clusters are in A alone.")
+        expect(page.locator("#map .main-svg").first).to_be_visible()
+        expect(page.locator("#cells tbody tr")).to_have_count(6)
+        expect(page).to_have_url(re.compile(rf"a=sweeps%2F{first['id']}"))
+        assert breaches(page) == []
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+    page.goto(f"/compare?a={first['id']}&b={first['id']}")
+    expect(page.locator("#figures .summary")).to_contain_text("equal within 0.1 %")
+    expect(page.locator("#map")).to_contain_text("tie")
+    plan = service.post(asked).json()
+    page.goto(f"/compare?a={first['id']}&b={plan['id']}")
+    expect(page.locator("#problems")).to_contain_text("A sweep is compared with a sweep")
+
+
 def test_what_names_no_answer_is_said(page: Page) -> None:
     page.goto("/compare?a=nobody&b=%3Cb%3E")
     expect(page.locator("#problems")).to_contain_text("<b>")

@@ -18,12 +18,13 @@ from solver.programs.explanation.earlier import launch_reasons, moved_before
 from solver.programs.explanation.explain import explain_program
 from solver.programs.explanation.holders import holds_of
 from solver.programs.explanation.sensitivity import program_sensitivities
-from solver.programs.explanation.sentences import gib, more_memory, reason, summary
+from solver.programs.explanation.sentences import more_memory, reason, summary
 from solver.programs.policies import POLICIES
 from solver.programs.problem import ProgramLimits, ProgramProblem, is_fusable
 from solver.programs.program import COMPUTE, LAUNCH, WAIT, HostStep, Program, with_waits
 from solver.programs.result import Executed, ProgramPlan
 from solver.programs.timeline import program_trace
+from solver.wording import memory_size
 from tests.programs.drawn import NO_LIMITS, drawn
 from tests.sampling import cases
 
@@ -137,7 +138,7 @@ def test_on_paper_memory_keeps_a_launch() -> None:
     said = reason(planned(problem, program, run), launch)
     assert said == (
         "bucket1 starts at 0.020 ms, after 'b': asked for before 'b' it would start at 0.010 ms, "
-        "and memory would exceed the limit by 5 bytes at 0.010 ms."
+        "and memory would exceed the limit by 5 B at 0.010 ms."
     )
 
 
@@ -270,14 +271,14 @@ def test_the_cases_have_every_reason_and_copies() -> None:
 
 
 def test_sizes_and_times_are_written() -> None:
-    assert [gib(size) for size in (3, 2048, 5 * 2**20, 8 * 2**30)] == [
-        "3 bytes",
-        "2.0 KiB",
-        "5.0 MiB",
-        "8.0 GiB",
+    assert [memory_size(size) for size in (3, 2048, 5 * 2**20, 8 * 2**30)] == [
+        "3 B",
+        "2.000 KiB",
+        "5.000 MiB",
+        "8.000 GiB",
     ]
-    assert more_memory(8 * 2**30, 4100.0) == "8.0 GiB more would save 4.100 ms."
-    assert more_memory(2**30, 0.0) == "1.0 GiB more would save nothing that was found."
+    assert more_memory(8 * 2**30, 4100.0) == "8.000 GiB more would save 4.100 ms."
+    assert more_memory(2**30, 0.0) == "1.000 GiB more would save nothing that was found."
 
 
 @pytest.mark.parametrize("word", ["compute", "bandwidth"])

@@ -6,6 +6,7 @@ from itertools import groupby
 from app.cli.rendering.page import page
 from app.cli.rendering.tables import Table, table
 from app.schemas.allocations import AllocationAnswer, AllocationRow
+from solver.wording import ms
 
 
 def render(answer: AllocationAnswer) -> str:
@@ -19,7 +20,7 @@ def render(answer: AllocationAnswer) -> str:
             (
                 f"{answer.sets:,} node sets ranked, {answer.moves:,} mappings tried; no mapping "
                 "onto the free nodes has a shorter step alone than "
-                f"{answer.lower_bound_us / 1e3:,.3f} ms"
+                f"{ms(answer.lower_bound_us)}"
             )
         ],
         [table(heads, rows)],

@@ -1,11 +1,17 @@
-"""Two plans side by side, for a reader."""
+"""Two plans or two sweeps side by side, for a reader."""
 
 from collections.abc import Iterator
 
 from app.cli.rendering.figures import counted
 from app.cli.rendering.page import Line, Said, page
 from app.cli.rendering.tables import table
-from app.schemas.comparisons import AnswerComparison, ComparedFigure
+from app.schemas.comparisons import (
+    AnswerComparison,
+    ComparedCell,
+    ComparedFigure,
+    SweepComparison,
+)
+from solver.wording import memory_size
 
 #: How many changed buckets are listed.
 _LISTED = 12
@@ -20,6 +26,48 @@ def render(found: AnswerComparison, names: tuple[str, str]) -> str:
         [table(heads, rows, has_remarks=True)],
         _buckets(found, names),
     )
+
+
+def render_sweeps(found: SweepComparison) -> str:
+    """Write a comparison of sweeps: a row for each cluster of either."""
+    limits = any(cell.memory_limit_bytes is not None for cell in found.cells)
+    heads = ["workers", "Gbit/s", "start-up us", *(["limit"] if limits else [])]
+    keys = len(heads)
+    heads += ["A: fastest", "A ms", "A saves", "B: fastest", "B ms", "B saves", "B is"]
+    rows = [_cell(cell, limits=limits) for cell in found.cells]
+    return page(
+        [Said(found.sentence, len(found.sentence), "bold"), *found.notes],
+        [table(heads, rows, keys=keys)],
+        ["saves: over what you run"],
+    )
+
+
+def _cell(cell: ComparedCell, *, limits: bool) -> list[str]:
+    limit = cell.memory_limit_bytes
+    return [
+        f"{cell.workers:,}",
+        "-" if cell.bandwidth_gbps is None else f"{cell.bandwidth_gbps:g}",
+        f"{cell.startup_us:g}",
+        *(["-" if limit is None else memory_size(limit)] if limits else []),
+        *_side(cell.first_fastest, cell.first_us, cell.first_gain),
+        *_side(cell.second_fastest, cell.second_us, cell.second_gain),
+        _apart(cell),
+    ]
+
+
+def _side(fastest: list[str], time_us: float | None, gain: float | None) -> Iterator[str]:
+    yield " = ".join(fastest) or "-"
+    yield "-" if time_us is None else f"{time_us / 1e3:,.3f}"
+    yield "-" if gain is None else f"{100 * gain:.1f} %"
+
+
+def _apart(cell: ComparedCell) -> str:
+    """Say what the second is beside the first."""
+    if cell.held_by != "both" or cell.less is None:
+        return "-"
+    if cell.is_alike:
+        return "equal"
+    return f"{100 * abs(cell.less):.1f} % {'faster' if cell.less > 0 else 'slower'}"
 
 
 def _row(each: ComparedFigure) -> list[str]:

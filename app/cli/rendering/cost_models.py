@@ -2,11 +2,12 @@
 
 from collections.abc import Iterator
 
-from app.cli.rendering.figures import percent, size
+from app.cli.rendering.figures import percent
 from app.cli.rendering.page import Line, page
 from app.cli.rendering.tables import table
 from app.schemas.cost_models import CostModelAnswer
 from solver.graph import ALL_REDUCE
+from solver.wording import exact_size
 
 
 def render(answer: CostModelAnswer) -> str:
@@ -18,12 +19,12 @@ def _model(answer: CostModelAnswer) -> Iterator[str]:
     model = answer.model
     workers = f"{model.workers:,} workers" if model.workers else "workers unknown"
     measured = ", any size" if not model.tables else ""
-    measured = ", " + " to ".join(map(size, model.range)) if model.range else measured
+    measured = ", " + " to ".join(map(exact_size, model.range)) if model.range else measured
     yield f"{answer.name or 'Cost model'}: {model.algorithm}, {workers}{measured}"
     if model.us_per_byte is not None:
         yield f"  {model.constant_us:.6g} us + {model.us_per_byte:.6g} us a byte"
     if (curve := model.piecewise) is not None:
-        below, above = f"below {size(curve.threshold_bytes)}", "from there on"
+        below, above = f"below {exact_size(curve.threshold_bytes)}", "from there on"
         log = f"{curve.log_us:.6g} us x log2(bytes) {curve.log_constant_us:+.6g} us"
         yield f"  {below}: {log}, {curve.least_us:.6g} us at least"
         yield f"  {above}: {curve.constant_us:.6g} us + {curve.us_per_byte:.6g} us a byte"
@@ -31,7 +32,7 @@ def _model(answer: CostModelAnswer) -> Iterator[str]:
         yield f"  {len(model.table):,} points, linear between them"
     for kind, points in model.tables.items():
         sizes = [bytes_ for bytes_, _ in points]
-        measured = f"{size(min(sizes))} to {size(max(sizes))}"
+        measured = f"{exact_size(min(sizes))} to {exact_size(max(sizes))}"
         yield f"  {kind}: {len(points):,} points, {measured}, linear between them"
 
 

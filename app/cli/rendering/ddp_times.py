@@ -6,6 +6,7 @@ from app.cli.rendering.page import Line, page
 from app.cli.rendering.tables import table
 from app.schemas.simulations import SimulationAnswer
 from solver.calibration.measurements.logs.ddp_logging import DdpTimes
+from solver.wording import ms
 
 #: Apart by so much, a simulation is not that of the job [share].
 _APART = 0.1
@@ -38,8 +39,7 @@ def _rows(answer: SimulationAnswer, measured: DdpTimes) -> Iterator[Line]:
     yield "DDP measured, and this simulates"
     cells = [_buckets(answer, measured)] if measured.buckets else []
     cells += [
-        (what, f"{told / 1e3:.3f} ms", f"{simulated / 1e3:.3f} ms", _apart(told, simulated))
-        for what, told, simulated in known
+        (what, ms(told), ms(simulated), _apart(told, simulated)) for what, told, simulated in known
     ]
     if cells:
         yield table(["", "measured", "simulated", "apart"], cells, widths=(26, 13, 13))

@@ -9,6 +9,7 @@ from app.schemas.believed import BelievedBody
 from solver.evidence.doubts import DoubtedGain
 from solver.evidence.robustness import Robustness
 from solver.glossary import label
+from solver.wording import ms
 
 
 def believed(body: BelievedBody) -> str:
@@ -29,8 +30,8 @@ def off_calibration(rows: Sequence[DoubtedGain] | None) -> Iterator[Line]:
         [
             [
                 row.name,
-                f"{row.today_us / 1e3:.3f} ms",
-                f"{row.plan_us / 1e3:.3f} ms",
+                ms(row.today_us),
+                ms(row.plan_us),
                 "-" if row.gain is None else percent(row.gain),
             ]
             for row in rows
@@ -45,10 +46,10 @@ def robust(found: Robustness | None) -> Iterator[Line]:
         return
     yield f"{found.measure} over {found.draws:,} draws of the costs"
     best = min(found.rivals, key=lambda rival: rival.value_us, default=None)
-    rows = [["this plan", f"{found.plan_us / 1e3:.3f} ms"]]
-    rows += [["plan without the draws", f"{found.without_us / 1e3:.3f} ms"]]
+    rows = [["this plan", ms(found.plan_us)]]
+    rows += [["plan without the draws", ms(found.without_us)]]
     if best is not None:
-        rows += [[f"best policy, {label(best.policy)}", f"{best.value_us / 1e3:.3f} ms"]]
+        rows += [[f"best policy, {label(best.policy)}", ms(best.value_us)]]
     yield table(["", found.measure], rows, widths=(25, 11))
     if found.nominal_cost is not None:
         yield f"At the stated costs it takes {percent(found.nominal_cost)} longer than without."

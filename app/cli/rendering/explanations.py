@@ -8,6 +8,7 @@ from app.cli.rendering.page import Line
 from app.cli.rendering.tables import shortened, time, times
 from app.schemas.explanations import CostWarning
 from solver.evidence.evidence import Evidence
+from solver.wording import ms
 
 if TYPE_CHECKING:
     from app.schemas.changes import ChangeBody
@@ -29,7 +30,7 @@ def limits(answer: "PlanAnswer | SimulationAnswer") -> Iterator[Line]:
     if exposed:
         total = sum(tensor.exposed_us for tensor in exposed)
         count = counted(len(exposed), "tensor")
-        yield f"Sent while nothing computes: {count}, {total / 1e3:.3f} ms"
+        yield f"Sent while nothing computes: {count}, {ms(total)}"
     listed = exposed[:_EXPOSED]
     rows = [
         time(name, tensor.exposed_us, f"{tensor.bytes / 1e6:.3f} MB")

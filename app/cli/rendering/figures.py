@@ -13,14 +13,6 @@ def counted(number: int, one: str, many: str = "") -> str:
     return f"{number} {one if number == 1 else many or one + 's'}"
 
 
-def size(count: int) -> str:
-    """Write a number of bytes with a unit of 1,024 where that is exact, else as it is."""
-    for unit, worth in (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10)):
-        if count >= worth and count % worth == 0:
-            return f"{count // worth:,} {unit}"
-    return f"{count:,} B"
-
-
 def factor(share: float | None) -> str:
     """Write a scaling factor; a dash when it is unknown."""
     return "-" if share is None else f"{share:.3f}"

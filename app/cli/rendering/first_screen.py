@@ -11,6 +11,7 @@ from solver.evidence.brief import Brief, Limit, helps_most, limit_said
 from solver.explanation.critical import WAIT, PathStep
 from solver.explanation.sensitivity import Sensitivity
 from solver.graph import COMPUTE
+from solver.wording import ms
 
 #: Colours of verdicts, as rich names them.
 _COLOURS = {"worth_it": "bold green", "too_close": "bold yellow", "unreachable": "bold red"}
@@ -38,7 +39,7 @@ def first_of_simulation(
     path: Sequence[PathStep] | None,
 ) -> Iterator[Line]:
     """Say first how long a simulated iteration takes, what limits it and what would help."""
-    yield Said(f"{iteration_time_us / 1e3:,.3f} ms: one iteration with {title}.", 0, "")
+    yield Said(f"{ms(iteration_time_us)}: one iteration with {title}.", 0, "")
     yield from filter(None, [limit_said(limited_by, exposed_us, iteration_time_us)])
     helps = helps_most(moved or (), iteration_time_us)
     if helps:

@@ -7,6 +7,7 @@ from app.cli.rendering.page import Line
 from app.cli.rendering.tables import table
 from solver.evidence.gain import VERDICTS, Gain
 from solver.evidence.headline import Headline, named
+from solver.wording import ms
 
 _WHERE = {True: ", barrier", False: "", None: ""}
 
@@ -19,8 +20,8 @@ def headline(found: Headline | None) -> Iterator[Line]:
     rows = [
         [
             f"{named(gain)}{_WHERE[gain.barrier]}",
-            f"{gain.today_us / 1e3:.3f} ms",
-            f"{gain.plan_us / 1e3:.3f} ms",
+            ms(gain.today_us),
+            ms(gain.plan_us),
             _saved(gain),
             _judged(gain),
         ]

@@ -3,11 +3,12 @@
 from collections.abc import Iterable, Iterator
 
 from app.cli.rendering.explanations import rests_on
-from app.cli.rendering.figures import counted, size
+from app.cli.rendering.figures import counted
 from app.cli.rendering.page import Line, page
 from app.cli.rendering.tables import table
 from app.schemas.placement_answer import PlacementRow, PlacementsAnswer
 from solver.placements.chunks import Level
+from solver.wording import exact_size, ms
 
 _LEGEND = (
     "ncc: one server on a host of its own; cc: on a worker's; ncs: sharded over hosts of their "
@@ -21,7 +22,7 @@ def render(answer: PlacementsAnswer, name: str) -> str:
     model = (
         f"{name or 'Unnamed graph'}, {asked.model_bytes:,} B, {counted(asked.workers, 'worker')}"
     )
-    hidden = f"bandwidth that hides an exchange in {asked.batch_time_us / 1e3:,.3f} ms"
+    hidden = f"bandwidth that hides an exchange in {ms(asked.batch_time_us)}"
     return page(
         [f"{model}: {hidden}"],
         rests_on(answer.evidence),
@@ -79,7 +80,7 @@ def _limits(answer: PlacementsAnswer) -> Iterator[str]:
 def _chunks(answer: PlacementsAnswer) -> Iterator[str]:
     chunks = answer.chunks
     many = f"{chunks.count:,} {'chunk' if chunks.count == 1 else 'chunks'}"
-    yield f"{many} of {size(chunks.chunk_bytes)} at most:"
+    yield f"{many} of {exact_size(chunks.chunk_bytes)} at most:"
     yield f"  one server: {_levels(chunks.central)}"
     yield f"  sharded: {_levels(chunks.sharded)}"
 
@@ -145,11 +146,11 @@ def _sizes(answer: PlacementsAnswer) -> Iterator[Line]:
     points = zip(*(curve.points for curve in curves), strict=True)
     yield table(
         ["chunk", *(curve.placement for curve in curves)],
-        [[size(row[0].chunk_bytes), *(_ms(p.exchange_us) for p in row)] for row in points],
+        [[exact_size(row[0].chunk_bytes), *(_ms(p.exchange_us) for p in row)] for row in points],
     )
     for curve in curves:
         if curve.best_chunk_bytes is not None and len(curve.points) > 1:
-            yield f"{curve.placement}: best with chunks of {size(curve.best_chunk_bytes)}."
+            yield f"{curve.placement}: best with chunks of {exact_size(curve.best_chunk_bytes)}."
 
 
 def _systems(answer: PlacementsAnswer) -> Iterator[Line]:

@@ -21,6 +21,7 @@ from solver.evidence.gap import gap_remark
 from solver.graph import ALL_REDUCE, NETWORK
 from solver.planning.waits import bucket_waits
 from solver.policies.choice import WHERE_NOT
+from solver.wording import ms
 
 #: How many buckets are listed.
 _LISTED = 12
@@ -103,8 +104,8 @@ def _proof(bound: BoundOut) -> str:
     return reason(
         bound.kind,
         counted(len(bound.tensors), "tensor"),
-        f"{(bound.release_us or 0) / 1e3:.3f} ms",
-        f"{(bound.tail_us or 0) / 1e3:.3f} ms of compute",
+        ms(bound.release_us or 0),
+        f"{ms(bound.tail_us or 0)} of compute",
     )
 
 
@@ -124,9 +125,9 @@ def _buckets(answer: PlanAnswer) -> Iterator[Line]:
             bucket.id,
             f"{len(bucket.tensors)}",
             f"{bucket.bytes / 1e6:.3f}",
-            f"{bucket.release_us / 1e3:.3f} ms",
-            "" if (wait := waits[bucket.id]) is None else f"{wait / 1e3:.3f} ms",
-            f"{bucket.tail_us / 1e3:.3f} ms",
+            ms(bucket.release_us),
+            "" if (wait := waits[bucket.id]) is None else ms(wait),
+            ms(bucket.tail_us),
             f"{launches[bucket.id]}",
             kind,
         ]

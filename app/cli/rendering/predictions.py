@@ -1,11 +1,12 @@
 """Predictions for a reader: scaling factors, a row for each number of workers."""
 
 from app.cli.rendering.explanations import rests_on, warnings
-from app.cli.rendering.figures import factor, size
+from app.cli.rendering.figures import factor
 from app.cli.rendering.page import Line, page
 from app.cli.rendering.tables import table
 from app.schemas.predictions import PredictionAnswer
 from solver.prediction.scaling import ScalingRow
+from solver.wording import exact_size, ms
 
 _LEGEND = (
     "OSF's recursion: CSF, all in one all-reduce, no overlap; OSF, each tensor alone; buffers "
@@ -16,7 +17,7 @@ _LEGEND = (
 def render(answer: PredictionAnswer, name: str) -> str:
     """Write predictions as a page of text."""
     title = "scaling factor, the next forward pass waiting for all sums"
-    compute = f"Compute takes {answer.rows[0].t_comp_us / 1e3:.3f} ms."
+    compute = f"Compute takes {ms(answer.rows[0].t_comp_us)}."
     why_not = (
         [f"CSF, OSF and buffers are unknown: {answer.why_no_osf}"] if answer.why_no_osf else []
     )
@@ -30,7 +31,7 @@ def render(answer: PredictionAnswer, name: str) -> str:
 
 
 def _rows(answer: PredictionAnswer) -> Line:
-    buffers = [f"buffer {size(f.buffer_bytes)}" for f in answer.rows[0].osf_fusion]
+    buffers = [f"buffer {exact_size(f.buffer_bytes)}" for f in answer.rows[0].osf_fusion]
     simulated = ["DDP", "Horovod", "adaFusion", "MG-WFBP", "plan", "bound"]
     return table(["workers", "CSF", "OSF", *buffers, *simulated], map(_row, answer.rows))
 

@@ -18,8 +18,9 @@ from app.cli.rendering.tables import shortened, table, time, times
 from app.schemas.plans import BaselineOut, BoundOut, PlanAnswer, TraceAnswer
 from app.schemas.programs import FrontPoint, MemoryUse
 from solver.bounds.kinds import BESIDE, LOAD, reason
-from solver.glossary import label
+from solver.glossary import PROVEN, label
 from solver.graph import NETWORK
+from solver.wording import memory_size, ms
 
 if TYPE_CHECKING:
     from app.schemas.simulations import SimulationAnswer
@@ -142,8 +143,8 @@ def _proof(answer: PlanAnswer) -> str:
     return reason(
         bound.kind,
         _these(bound),
-        f"{(bound.release_us or 0) / 1e3:.3f} ms",
-        f"{(bound.tail_us or 0) / 1e3:.3f} ms",
+        ms(bound.release_us or 0),
+        ms(bound.tail_us or 0),
     )
 
 
@@ -173,11 +174,11 @@ def _front(front: list[FrontPoint]) -> Iterator[Line]:
     yield "Time against memory; the rest of this page is about the largest limit with a plan"
     rows = [
         [
-            gib(each.memory_limit_bytes),
-            "-" if each.iteration_time_us is None else f"{each.iteration_time_us / 1e3:.3f} ms",
-            "-" if each.lower_bound_us is None else f"{each.lower_bound_us / 1e3:.3f} ms",
-            "-" if each.peak_bytes is None else gib(each.peak_bytes),
-            each.status or each.why_not or "",
+            memory_size(each.memory_limit_bytes),
+            "-" if each.iteration_time_us is None else ms(each.iteration_time_us),
+            "-" if each.lower_bound_us is None else ms(each.lower_bound_us),
+            "-" if each.peak_bytes is None else memory_size(each.peak_bytes),
+            PROVEN[each.status] if each.status else each.why_not or "",
         ]
         for each in front
     ]
@@ -188,14 +189,18 @@ def _front(front: list[FrontPoint]) -> Iterator[Line]:
 def _memory(memory: MemoryUse) -> Iterator[Line]:
     peak = max((size for _, size in memory.profile), default=0)
     limit = memory.limit_bytes
-    most = "no limit" if limit is None else f"limit {gib(limit)}, {percent(peak / limit)} of it"
+    most = (
+        "no limit"
+        if limit is None
+        else f"limit {memory_size(limit)}, {percent(peak / limit)} of it"
+    )
     held_to = HELD_TO[memory.inputs_held]
-    yield f"Memory: {gib(peak)} at {memory.peak_us / 1e3:.3f} ms; {most}; {held_to}"
+    yield f"Memory: {memory_size(peak)} at {ms(memory.peak_us)}; {most}; {held_to}"
     held = memory.at_peak[:_HELD]
     if held:
         names = shortened([each.name for each in held])
         rows = [
-            [name, gib(each.bytes), f"{each.start_us / 1e3:.3f} ms", f"{each.end_us / 1e3:.3f} ms"]
+            [name, memory_size(each.bytes), ms(each.start_us), ms(each.end_us)]
             for name, each in zip(names, held, strict=True)
         ]
         yield table(["held then", "size", "from", "to"], rows)
@@ -206,7 +211,7 @@ def _buckets(answer: "_Answer") -> Iterator[Line]:
     copies = sum((each.pack_us or 0) + (each.unpack_us or 0) for each in answer.buckets)
     yield (
         f"Send {counted(tensors, 'collective')} in {counted(len(answer.buckets), 'bucket')}; "
-        f"copies take {copies / 1e3:.3f} ms"
+        f"copies take {ms(copies)}"
     )
     listed = sorted(answer.buckets, key=lambda bucket: -bucket.bytes)[:_BUCKETS]
     if not listed:
@@ -216,8 +221,8 @@ def _buckets(answer: "_Answer") -> Iterator[Line]:
             each.id,
             f"{len(each.tensors)}",
             f"{each.bytes / 1e6:.3f}",
-            f"{(each.start_us or 0) / 1e3:.3f} ms",
-            f"{(each.end_us or 0) / 1e3:.3f} ms",
+            ms(each.start_us or 0),
+            ms(each.end_us or 0),
             f"{each.kind}, {each.channel}",
         ]
         for each in listed
@@ -237,16 +242,8 @@ def _steps(answer: "_Answer") -> Iterator[Line]:
 
 
 def _peak(peak_bytes: int | None) -> str:
-    return "" if not peak_bytes else f"peak {gib(peak_bytes)}"
+    return "" if not peak_bytes else f"peak {memory_size(peak_bytes)}"
 
 
 def _and(*remarks: str) -> str:
     return ", ".join(filter(None, remarks))
-
-
-def gib(size: int) -> str:
-    """Write bytes in units of 1,024, to three digits after the point."""
-    for unit, worth in (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10)):
-        if size >= worth:
-            return f"{size / worth:,.3f} {unit}"
-    return f"{size} B"

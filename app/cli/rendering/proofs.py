@@ -2,6 +2,7 @@
 
 from app.schemas.plans import PlanAnswer
 from solver.bounds.status import OPTIMAL, WITHIN
+from solver.wording import ms
 
 
 def proven(answer: PlanAnswer) -> str:
@@ -10,7 +11,7 @@ def proven(answer: PlanAnswer) -> str:
         return "optimal: equals the lower bound"
     if answer.best_time_us is None or answer.best_time_us >= answer.iteration_time_us:
         return ""
-    best = f"{answer.best_time_us / 1e3:.3f} ms"
+    best = ms(answer.best_time_us)
     if answer.status == WITHIN:
         return f"few launches; the best time, {best}, equals the lower bound"
     return f"few launches; the best time found is {best}"

@@ -6,6 +6,7 @@ from app.cli.rendering.figures import counted, percent
 from app.cli.rendering.page import Line, page
 from app.cli.rendering.tables import table
 from app.schemas.runs import RunOut
+from solver.wording import ms
 
 
 def render(run: RunOut, steps: int) -> str:
@@ -71,4 +72,4 @@ def _steps(run: RunOut, count: int) -> Iterator[Line]:
 
 
 def _time(time_us: float | None) -> str:
-    return "-" if time_us is None else f"{time_us / 1e3:.3f} ms"
+    return "-" if time_us is None else ms(time_us)

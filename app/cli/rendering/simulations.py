@@ -13,6 +13,7 @@ from app.cli.rendering.programs import simulated
 from app.cli.rendering.tables import table, time, times
 from app.schemas.simulations import SimulationAnswer
 from solver.graph import NETWORK
+from solver.wording import ms
 
 
 def render(answer: SimulationAnswer, name: str) -> str:
@@ -86,12 +87,12 @@ def _spread(answer: SimulationAnswer) -> Iterator[Line]:
         f"When each op's time varies by {100 * jitter.spread:g} %, launches included "
         f"({counted(jitter.runs, 'run')})"
     )
-    rows = [["this", f"{spread.p50_us / 1e3:.3f} ms", f"{spread.p95_us / 1e3:.3f} ms", ""]]
+    rows = [["this", ms(spread.p50_us), ms(spread.p95_us), ""]]
     rows += [
         [
             title_of(rival.to_choice()),
-            f"{run.p50_us / 1e3:.3f} ms",
-            f"{run.p95_us / 1e3:.3f} ms",
+            ms(run.p50_us),
+            ms(run.p95_us),
             f"faster in {100 * run.faster:.1f} %",
         ]
         for rival, run in zip(jitter.rivals, spread.rivals, strict=True)

@@ -4,12 +4,14 @@ from collections.abc import Iterator, Sequence
 
 from app.cli.rendering.explanations import rests_on, warnings
 from app.cli.rendering.page import Line, page
-from app.cli.rendering.programs import HELD_TO, gib
+from app.cli.rendering.programs import HELD_TO
 from app.cli.rendering.tables import table
 from app.schemas.sweeps import SweepAnswer, SweepCell
 from app.services.sweeps.views import fastest, kept_time
 from solver.evidence.gain import WHAT_RUNS
+from solver.glossary import PROVEN
 from solver.programs.problem import TO_WAIT
+from solver.wording import memory_size
 
 
 def render(answer: SweepAnswer) -> str:
@@ -72,7 +74,7 @@ def _program_cell(cell: SweepCell, heads: list[str]) -> list[str]:
     workers, bandwidth, startup, *_ = _cell(cell)
     limit, best = cell.memory_limit_bytes, cell.best
     at = {"workers": workers, "Gbit/s": bandwidth, "start-up us": startup}
-    at["limit"] = "-" if limit is None else gib(limit)
+    at["limit"] = "-" if limit is None else memory_size(limit)
     peak = None if best is None else (cell.peak_bytes or {}).get(best)
     times = (
         "-" if time is None else f"{_mark(cell, label)}{time / 1e3:.3f}"
@@ -82,9 +84,9 @@ def _program_cell(cell: SweepCell, heads: list[str]) -> list[str]:
         *(at[head] for head in heads),
         *times,
         f"{cell.lower_bound_us / 1e3:.3f}",
-        "-" if peak is None else gib(peak),
+        "-" if peak is None else memory_size(peak),
         _saved(cell),
-        cell.status or "-",
+        PROVEN.get(cell.status, "none within the limit") if cell.status else "-",
     ]
 
 

@@ -15,8 +15,9 @@ from solver.graph import Graph
 from solver.prediction.knees import Knee
 from solver.prediction.program_sweep import INFEASIBLE, ProgramCell, program_cell_of
 from solver.prediction.sweep import PLAN
-from solver.programs.explanation.sentences import gib, more_memory
+from solver.programs.explanation.sentences import more_memory
 from solver.programs.plan import ProgramOptions
+from solver.wording import memory_size
 
 #: The search of a cell's program takes so much of what that of a program alone may: some 2 s.
 _SHARE = 0.5
@@ -77,7 +78,7 @@ def memory_summary(
         and (time := cell.times[at]) is not None
     ]
     for (low, before), (high, after) in pairwise(row):
-        yield f"With {gib(low)}, {more_memory(high - low, before - after)}"
+        yield f"With {memory_size(low)}, {more_memory(high - low, before - after)}"
     yield from (
         each.text
         for each in found

@@ -178,7 +178,7 @@ def _answer(
         if limits[1:]
         else knees(cells, labels)
     )
-    answered = [_cell_answer(cell, labels) for cell in cells]
+    answered = [cell_answer(cell, labels) for cell in cells]
     rows = dict(zip(places, answered, strict=True))
     for place, item in lost.items():
         rows[place] = lost_cell(swept.points[place], str(item), answered[0])
@@ -250,7 +250,7 @@ def _cell(
     return replace(cell, startup_us=body.startup_us)
 
 
-def _cell_answer(cell: Cell, labels: Sequence[str]) -> SweepCell:
+def cell_answer(cell: Cell, labels: Sequence[str]) -> SweepCell:
     """Name the policies of a cell, and say how fast the best is."""
     best = least_of([cell.times[i] for i in cell.fastest])
     peaks = cell.peaks if isinstance(cell, ProgramCell) else None

@@ -12,9 +12,9 @@ from solver.errors import Fault
 from solver.exports.csv_text import csv_text
 from solver.policies import POLICIES
 from solver.prediction.sweep import PLAN, Cell, share_saved
-from solver.programs.explanation.sentences import gib
 from solver.programs.policies import POLICIES as PROGRAM_POLICIES
 from solver.simulation.knee import workers_text
+from solver.wording import memory_size
 
 Value = TypeVar("Value")
 
@@ -206,7 +206,7 @@ def _limit(sweep: SweepAnswer, limit_bytes: int | None) -> int | None:
 
 
 def _within(limit: int | None) -> str:
-    return "" if limit is None else f", {gib(limit)} of memory"
+    return "" if limit is None else f", {memory_size(limit)} of memory"
 
 
 def plots(sweep: SweepAnswer) -> dict[str, bytes]:

@@ -31,6 +31,7 @@ from solver.exports.frameworks.names import NAMES_NOTE, check_names, parameter_n
 from solver.exports.frameworks.one_size import best_size
 from solver.graph import Graph
 from solver.policies.wfbp import wfbp
+from solver.wording import ms
 
 FORMAT = "ddp"
 
@@ -73,7 +74,7 @@ def export(graph: Graph, network: Network, plan: ExplicitPlan) -> Export:
         )
     notes.append(
         f"DistributedDataParallel with the one bucket_cap_mb that comes nearest, {cap / _MIB:.6g}, "
-        f"takes {time / 1e3:,.3f} ms"
+        f"takes {ms(time)}"
         + (
             "; with bucket_cap_mb_list (PyTorch 2.13) it has the plan's buckets from the second "
             "iteration on."

@@ -18,6 +18,7 @@ from solver.programs.problem import TO_LAUNCH, TO_WAIT
 from solver.programs.program import LAUNCH
 from solver.programs.result import Executed, ProgramPlan
 from solver.units import same
+from solver.wording import memory_size, ms
 
 #: So many ops are named.
 _NAMED = 5
@@ -65,8 +66,8 @@ def run_twice(planned: Executed) -> str:
     number = "1 op runs" if len(twice.ops) == 1 else f"{len(twice.ops)} ops run"
     return (
         f"{number} twice ({names}{more}): {ms(twice.compute_us)} more compute; without, this "
-        f"program would take {gib(twice.peak_without_bytes)} instead of {gib(planned.peak_bytes)}. "
-        f"{bound}"
+        f"program would take {memory_size(twice.peak_without_bytes)} instead of "
+        f"{memory_size(planned.peak_bytes)}. {bound}"
     )
 
 
@@ -94,7 +95,7 @@ def reason(planned: Executed, launch: LaunchReason) -> str:
 def more_memory(extra_bytes: int, gain_us: float) -> str:
     """Say what more memory would save."""
     saved = f"save {ms(gain_us)}" if gain_us > 0 else "save nothing that was found"
-    return f"{gib(extra_bytes)} more would {saved}."
+    return f"{memory_size(extra_bytes)} more would {saved}."
 
 
 def above_limit(planned: Executed) -> str | None:
@@ -103,8 +104,8 @@ def above_limit(planned: Executed) -> str | None:
     if limit is None or run.peak_bytes <= limit:
         return None
     return (
-        f"It takes {gib(run.peak_bytes)} at {ms(run.peak_us)}, "
-        f"{gib(run.peak_bytes - limit)} above the limit."
+        f"It takes {memory_size(run.peak_bytes)} at {ms(run.peak_us)}, "
+        f"{memory_size(run.peak_bytes - limit)} above the limit."
     )
 
 
@@ -116,20 +117,8 @@ def held_to_waits(planned: Executed) -> str | None:
     least = execute(replace(problem, inputs_held=TO_LAUNCH), planned.program).peak_bytes
     if peak <= least:
         return None
-    return f"With what launches read freed at their ends it would take {gib(peak - least)} less."
-
-
-def ms(us: float) -> str:
-    """Write a time in milliseconds."""
-    return f"{us / 1e3:,.3f} ms"
-
-
-def gib(size: int) -> str:
-    """Write bytes in units of 1,024, with one digit after the point."""
-    for unit, worth in (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10)):
-        if size >= worth:
-            return f"{size / worth:,.1f} {unit}"
-    return f"{size} bytes"
+    less = memory_size(peak - least)
+    return f"With what launches read freed at their ends it would take {less} less."
 
 
 def _would(planned: Executed, moved: MovedLaunch) -> str:
@@ -137,7 +126,7 @@ def _would(planned: Executed, moved: MovedLaunch) -> str:
     starts = f"it would start at {ms(moved.start_us)}"
     limit, before = planned.problem.limits.memory_bytes, planned.run
     if moved.excess_bytes is not None:
-        over = gib(moved.excess_bytes)
+        over = memory_size(moved.excess_bytes)
         if limit is not None and moved.peak_bytes > limit:
             at = ms(moved.peak_us)
             return f"{starts}, and memory would exceed the limit by {over} at {at}."
@@ -148,7 +137,7 @@ def _would(planned: Executed, moved: MovedLaunch) -> str:
             return f"{starts}, and the iteration would take {ms(longer)} longer."
         return f"{starts}, and save {ms(-longer)}, which the search did not find."
     if moved.peak_bytes > before.peak_bytes:
-        more = gib(moved.peak_bytes - before.peak_bytes)
+        more = memory_size(moved.peak_bytes - before.peak_bytes)
         return f"{starts}, and take {more} more memory at the peak for no time."
     return f"{starts}, which would save nothing."
 

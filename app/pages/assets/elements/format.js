@@ -13,6 +13,13 @@ export const SIZES = [
 /** Bytes of a GiB. */
 export const GIB = 2 ** 30;
 
+/** The units of memory, the greatest first. */
+const MEMORY = [
+  { unit: "GiB", size: GIB },
+  { unit: "MiB", size: 2 ** 20 },
+  { unit: "KiB", size: 2 ** 10 },
+];
+
 /**
  * A number with about four digits.
  *
@@ -56,12 +63,16 @@ export function bytes(value) {
 }
 
 /**
- * Memory of a GPU, in the unit that its size is said in.
+ * Memory in units of 1,024, as what it holds is counted.
  *
- * @param {number} value [bytes]
+ * @param {number | null | undefined} value [bytes]
  */
 export function memory(value) {
-  return `${number(value / GIB)} GiB`;
+  if (value === null || value === undefined) return UNKNOWN;
+  for (const { unit, size } of MEMORY) {
+    if (Math.abs(value) >= size) return `${number(value / size)} ${unit}`;
+  }
+  return `${value} B`;
 }
 
 /**

@@ -3,12 +3,10 @@
 import { chart } from "../charts/chart.js";
 import { curves } from "../charts/curves.js";
 import { el, fill } from "../elements/dom.js";
-import { bytes, time } from "../elements/format.js";
+import { GIB, memory, time } from "../elements/format.js";
 import { table } from "../elements/table.js";
 
 /** @import { Iteration } from "./iteration.js" */
-
-const GB = 1e9;
 
 /**
  * Draw the plans for several limits of memory; hides its host where there is one limit or none.
@@ -28,19 +26,19 @@ export async function front(host, body) {
     figure,
     points
       .filter((point) => point.why_not)
-      .map((point) => el("p", { class: "note" }, `${bytes(point.memory_limit_bytes)}: ${point.why_not}`)),
+      .map((point) => el("p", { class: "note" }, `${memory(point.memory_limit_bytes)}: ${point.why_not}`)),
   );
   await chart(figure, {
     title: "Time against memory",
-    description: points.map((point) => `${bytes(point.memory_limit_bytes)}: ${timeAt(point)}`).join("; "),
+    description: points.map((point) => `${memory(point.memory_limit_bytes)}: ${timeAt(point)}`).join("; "),
     make: () =>
       curves({
-        xs: points.map((point) => point.memory_limit_bytes / GB),
+        xs: points.map((point) => point.memory_limit_bytes / GIB),
         lines: [{ name: "plan", style: 0, ys: points.map((point) => ms(point.iteration_time_us)) }],
         limits: [{ name: "lower bound", ys: points.map((point) => ms(point.lower_bound_us)) }],
-        x: "limit of memory [GB]",
+        x: "limit of memory [GiB]",
         y: "iteration time [ms]",
-        show: (value, i) => `${time(value * 1e3)}, peak ${bytes(points[i].peak_bytes)}`,
+        show: (value, i) => `${time(value * 1e3)}, peak ${memory(points[i].peak_bytes)}`,
       }),
     table: () => ({
       columns: ["memory_limit_bytes", "iteration_time_us", "peak_bytes", "lower_bound_us", "status"],

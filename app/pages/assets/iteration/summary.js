@@ -3,7 +3,7 @@
 import { bars } from "../charts/bars.js";
 import { el, facts, fill } from "../elements/dom.js";
 import { less, named, restsOn } from "../elements/evidence.js";
-import { bytes, number, percent, time, times } from "../elements/format.js";
+import { memory, number, percent, time, times } from "../elements/format.js";
 import { term } from "../elements/term.js";
 import { label, names, provenOf, reason } from "../service/names.js";
 import { unitOf } from "../timeline/bars.js";
@@ -69,7 +69,7 @@ function gain(each) {
   const peaks =
     each.plan_peak_bytes === null || each.today_peak_bytes === null
       ? ""
-      : ` Memory: ${bytes(each.plan_peak_bytes)} instead of ${bytes(each.today_peak_bytes)}.`;
+      : ` Memory: ${memory(each.plan_peak_bytes)} instead of ${memory(each.today_peak_bytes)}.`;
   return el(
     "li",
     { class: `gain ${verdict ?? ""}` },
@@ -167,7 +167,7 @@ export function summary(host, body) {
       [term("policy", "Policy"), body.policy ? label(body.policy.policy) : null],
       [
         term("peak memory", "Most memory"),
-        body.peak_bytes ? [bytes(body.peak_bytes), HELD_TO[body.memory?.inputs_held] ?? null] : null,
+        body.peak_bytes ? [memory(body.peak_bytes), HELD_TO[body.memory?.inputs_held] ?? null] : null,
       ],
       [term("launch", "Launches"), number(body.schedule.parts.length, 12)],
     ]),

@@ -1,8 +1,8 @@
-// The page that puts two answers side by side: figures, buckets, and timelines on one axis.
+// The page that puts two answers side by side: figures, buckets, and timelines on one axis; of sweeps a map.
 
 import { byId, el, fill } from "../elements/dom.js";
 import { labelled } from "../elements/form.js";
-import { bytes, number, percent, time } from "../elements/format.js";
+import { bytes, count, memory, number, percent, time } from "../elements/format.js";
 import { read, write } from "../elements/state.js";
 import { table } from "../elements/table.js";
 import { term } from "../elements/term.js";
@@ -10,20 +10,21 @@ import { complain, get, Problem } from "../service/api.js";
 import { label, stateOf } from "../service/names.js";
 import { pageButton } from "../service/one-file.js";
 import { saved } from "../service/saved.js";
+import { drawDifference, listDifferences } from "../sweep/difference.js";
 import { gantt } from "../timeline/gantt.js";
 import { markCritical, runsOf } from "../timeline/runs.js";
 import { toneOf, wordsOf } from "../timeline/tones.js";
 
-const KINDS = ["plans", "simulations"];
+const KINDS = ["plans", "simulations", "sweeps"];
 const SIDES = ["a", "b"];
 
-/** @import { AnswerComparison } from "interlace-api" */
+/** @import { AnswerComparison, SweepComparison } from "interlace-api" */
 
 /** How figures of a unit are shown. */
 const SHOWN = {
   ms: (value) => time(value * 1e3),
   "%": (value) => percent(value / 100, 2),
-  GiB: (value) => bytes(value * 2 ** 30),
+  GiB: (value) => memory(value * 2 ** 30),
   "": (value) => number(value, 12),
 };
 
@@ -39,21 +40,26 @@ function apart({ first, second, unit }) {
 
 /** The path of an answer that a reader named: a page's address, kind and id, or an id alone. */
 async function placeOf(text) {
-  const found = text.trim().match(/(plans|simulations)\/([\w-]+)/);
+  const found = text.trim().match(/(plans|simulations|sweeps)\/([\w-]+)/);
   if (found) return `${found[1]}/${found[2]}`;
   const id = text.trim();
-  if (!/^[\w-]+$/.test(id)) throw new Problem(404, { detail: `"${text}" names no plan and no simulation.` });
-  try {
-    await get(`/v1/plans/${id}`);
-    return `plans/${id}`;
-  } catch {
-    return `simulations/${id}`;
+  if (!/^[\w-]+$/.test(id))
+    throw new Problem(404, { detail: `"${text}" names no plan, no simulation and no sweep.` });
+  for (const kind of ["plans", "sweeps"]) {
+    try {
+      await get(`/v1/${kind}/${id}`);
+      return `${kind}/${id}`;
+    } catch {
+      // of another kind
+    }
   }
+  return `simulations/${id}`;
 }
 
+const isSweep = (place) => place.startsWith("sweeps/");
+
 /** An answer with its run, ready to be drawn. */
-async function answerAt(text) {
-  const place = await placeOf(text);
+async function answerAt(place) {
   const body = await get(`/v1/${place}`);
   if (body.iteration_time_us === null)
     throw new Problem(409, { detail: `${place} has no answer: its job is ${stateOf(body.state)}.` });
@@ -73,10 +79,13 @@ async function lately() {
   const found = await Promise.all(
     KINDS.map(async (kind) =>
       (await get(`/v1/${kind}?limit=20`))[kind]
-        .filter((each) => each.iteration_time_us !== null)
+        .filter((each) => each.iteration_time_us !== null && (kind !== "sweeps" || each.cells))
         .map((each) => [
           `${kind}/${each.id}`,
-          [each.name, each.policy ? label(each.policy) : "plan", time(each.iteration_time_us)].join(", "),
+          (kind === "sweeps"
+            ? [each.name, "sweep", count(each.cells, "cell")]
+            : [each.name, each.policy ? label(each.policy) : "plan", time(each.iteration_time_us)]
+          ).join(", "),
         ]),
     ),
   );
@@ -200,6 +209,30 @@ function showTimelines(host, a, b) {
   });
 }
 
+/** Put two sweeps side by side: what changed in words, as a map, and cell by cell. */
+async function compareSweeps(host, first, second) {
+  write({ a: first, b: second });
+  const ids = [first, second].map((place) => place.split("/")[1]);
+  const path = `/v1/comparisons/sweeps?first=${ids[0]}&second=${ids[1]}`;
+  const comparison = /** @type {SweepComparison} */ (await get(path));
+  const [shown, drawn, listed] = ["figures", "map", "cells"].map((id) =>
+    el("section", { class: "card", id, "aria-label": id }),
+  );
+  document.title = "Two sweeps – Interlace";
+  const link = (side, place) =>
+    saved === undefined ? el("a", { href: `/${place}` }, `${side}: ${place}`) : `${side}: ${place}`;
+  fill(host, shown, drawn, listed);
+  fill(
+    shown,
+    el("p", { class: "lead summary" }, comparison.sentence),
+    comparison.notes.map((note) => el("p", {}, note)),
+    el("p", { class: "row faint" }, link("A", first), link("B", second)),
+    pageButton("compare", "", () => ({ "/v1/comparisons/sweeps": comparison })),
+  );
+  listDifferences(listed, comparison);
+  await drawDifference(drawn, comparison);
+}
+
 async function main() {
   const content = byId("content");
   const given = read({ a: "", b: "" });
@@ -213,7 +246,9 @@ async function main() {
     el(
       "div",
       { class: "fields pair" },
-      SIDES.map((side, i) => labelled(`${side.toUpperCase()}: a plan or a simulation`, inputs[i]).field),
+      SIDES.map(
+        (side, i) => labelled(`${side.toUpperCase()}: a plan, a simulation or a sweep`, inputs[i]).field,
+      ),
     ),
     known,
     el("p", { class: "faint" }, "Choose one of the latest, or paste an id or the address of a page."),
@@ -237,7 +272,11 @@ async function main() {
     write({ a: inputs[0].value, b: inputs[1].value });
     fill(results, el("p", { class: "faint" }, "Both are being fetched."));
     try {
-      const [a, b] = await Promise.all(inputs.map((input) => answerAt(input.value)));
+      const places = await Promise.all(inputs.map((input) => placeOf(input.value)));
+      if (places.every(isSweep)) return await compareSweeps(results, places[0], places[1]);
+      if (places.some(isSweep))
+        throw new Problem(422, { detail: "A sweep is compared with a sweep, a plan with a plan." });
+      const [a, b] = await Promise.all(places.map(answerAt));
       const comparison = await get(`/v1/comparisons?first=${a.place}&second=${b.place}`);
       const [shown, drawn, differing] = ["figures", "timeline", "buckets"].map((id) =>
         el("section", { class: "card", id, "aria-label": id }),

@@ -1,7 +1,7 @@
 // What a sweep has: its dimensions, its cells by place, and what may be shown of a cell.
 
 import { less } from "../elements/evidence.js";
-import { bytes, number, percent, time, times } from "../elements/format.js";
+import { memory, number, percent, time, times } from "../elements/format.js";
 
 /** @import { SweepCell, SweepOut } from "interlace-api" */
 
@@ -43,7 +43,7 @@ function fieldOf(axis, cell) {
  */
 export function shown(field, value) {
   if (value === null || value === undefined) return "measured";
-  if (/_bytes$/.test(field)) return bytes(value);
+  if (/_bytes$/.test(field)) return memory(value);
   if (field === "workers") return String(value);
   return number(value, 6);
 }

@@ -92,12 +92,14 @@ function hoverOf(cell, sweep) {
  * Traces and layout of the map.
  *
  * x, y: the dimensions along; fixed: the value of each other one, by field;
- * show: a key of SHOWN; of, over: labels, "" for the best of each cell; width of the chart [px].
+ * show: a key of SHOWN; of, over: labels, "" for the best of each cell; width of the chart [px];
+ * what: what is shown, where it is not of one sweep; hover: what is known of a cell, likewise.
  *
  * @param {SweepOut} sweep
- * @param {Pick<View, "fixed" | "show" | "of" | "over"> & { x: Dimension, y: Dimension, width: number }} drawn
+ * @param {Pick<View, "fixed" | "show" | "of" | "over"> & { x: Dimension, y: Dimension, width: number,
+ *   what?: string, hover?: (cell: any, sweep: SweepOut) => string }} drawn
  */
-export function heatMap(sweep, { x, y, fixed, show, of, over, width }) {
+export function heatMap(sweep, { x, y, fixed, show, of, over, width, what: given, hover = hoverOf }) {
   const grid = y.values.map((b) =>
     x.values.map((a) => cellAt(sweep, { ...fixed, [x.field]: a, [y.field]: b })),
   );
@@ -132,7 +134,7 @@ export function heatMap(sweep, { x, y, fixed, show, of, over, width }) {
     type: "heatmap",
     x: x.values.map((value) => shown(x.field, value)),
     y: y.values.map((value) => shown(y.field, value)),
-    hovertext: grid.map((row) => row.map((cell) => (cell ? hoverOf(cell, sweep) : "not computed"))),
+    hovertext: grid.map((row) => row.map((cell) => (cell ? hover(cell, sweep) : "not computed"))),
     hoverinfo: "text",
     hoverongaps: false,
     xgap: 2,
@@ -170,13 +172,14 @@ export function heatMap(sweep, { x, y, fixed, show, of, over, width }) {
     .join(", ");
   const today = grid.flat().find((cell) => cell?.gains?.length)?.gains[0].over;
   const what =
-    show === "saved"
+    given ??
+    (show === "saved"
       ? `saved over ${names.what_runs[today] ?? "what you run"}`
       : figure.isOfBest
         ? figure.name
         : show === "gain"
           ? `time of ${over} over that of ${of || "the best"}`
-          : `${figure.name} of ${of || "the best"}`;
+          : `${figure.name} of ${of || "the best"}`);
   const knees = kneesOn(sweep, { x, y, fixed, label: kneesOf(sweep, figure.isOfBest ? "" : of) });
   const head = [where ? `${what}; ${where}` : what, knees.words].filter(Boolean);
   const layout = {

@@ -1,6 +1,6 @@
 // What a timeline draws of its runs in a window: at most some bars a pixel, whatever there is.
 
-import { bytes, time } from "../elements/format.js";
+import { memory, time } from "../elements/format.js";
 import { fitting } from "./surface.js";
 import { toneOf } from "./tones.js";
 
@@ -122,7 +122,8 @@ export function draw(on, places, { view: [from, to], colours, bound, chosen, thr
       );
     }
   }
-  for (const { run, top } of places.memories) memory(on, run, { top, from, to, pixel, x, places, colours });
+  for (const { run, top } of places.memories)
+    drawMemory(on, run, { top, from, to, pixel, x, places, colours });
   for (const { run, top } of places.heads) {
     const end = places.heads.find((other) => other.top > top)?.top ?? bottom;
     if (run.end >= from && run.end <= to)
@@ -166,7 +167,7 @@ function axis(on, places, { from, to, room, x, colours }) {
 }
 
 /** Memory over time, the most of what lies in a pixel, and its limit. */
-function memory(on, run, { top, from, to, pixel, x, places, colours }) {
+function drawMemory(on, run, { top, from, to, pixel, x, places, colours }) {
   const high = (value) => (MEMORY - 8) * (value / places.most);
   const base = top + MEMORY - 4;
   let [at, most] = [null, 0];
@@ -192,7 +193,7 @@ function memory(on, run, { top, from, to, pixel, x, places, colours }) {
 
 /** What stands above a run's rows: its name, its time and, where known, its peak of memory. */
 export function headingOf(run) {
-  const peak = run.peak === undefined || run.peak === null ? "" : `, ${bytes(run.peak)} at most`;
+  const peak = run.peak === undefined || run.peak === null ? "" : `, ${memory(run.peak)} at most`;
   return [run.label ?? run.name, `${time(run.end)}${peak}`];
 }
 
