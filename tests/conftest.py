@@ -13,7 +13,7 @@ from tests import lanes, sampling
 from tests.app import postgres
 from tests.app.keyed import Keyed, keyed
 from tests.app.postgres import Cluster
-from tests.app.service import Service, running
+from tests.app.service import Service, cancel_what_is_left, for_many
 
 SHARED = Path(__file__).parents[2] / "shared" / "data"
 
@@ -86,9 +86,14 @@ def shared():
 @pytest.fixture(scope="session")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     """One server for all tests that only read from it or add jobs."""
-    with running(tmp_path_factory.mktemp("service"), INTERLACE_MAX_BODY_BYTES="3000000") as found:
-        yield found.warmed()
-        assert "Traceback" not in found.log.read_text(), "the server failed inside"
+    with for_many(tmp_path_factory.mktemp("service"), INTERLACE_MAX_BODY_BYTES="3000000") as found:
+        yield found
+
+
+@pytest.fixture(autouse=True)
+def _jobs_end_with_their_test() -> Iterator[None]:
+    yield
+    cancel_what_is_left()
 
 
 @pytest.fixture(scope="session")

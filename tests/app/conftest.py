@@ -10,7 +10,7 @@ from app.storage.database import Store
 from tests.app.command import Run, runner
 from tests.app.postgres import Cluster
 from tests.app.privileges import MODES_HOLD
-from tests.app.service import Service, running
+from tests.app.service import Service, for_many
 
 
 @pytest.fixture
@@ -48,9 +48,8 @@ def one_worker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     }
     named = {f"INTERLACE_{name}": value for name, value in settings.items()}
     folder = tmp_path_factory.mktemp("one_worker")
-    with running(folder, MODES_HOLD + _OFTEN, **named) as found:
-        yield found.warmed()
-        assert "Traceback" not in found.log.read_text(), "the server failed inside"
+    with for_many(folder, MODES_HOLD + _OFTEN, **named) as found:
+        yield found
 
 
 @pytest.fixture(scope="session")
@@ -59,9 +58,8 @@ def on_postgresql(
 ) -> Iterator[Service]:
     """One server whose database is PostgreSQL's."""
     folder = tmp_path_factory.mktemp("on_postgresql")
-    with running(folder, database_url=postgresql.make()) as found:
-        yield found.warmed()
-        assert "Traceback" not in found.log.read_text(), "the server failed inside"
+    with for_many(folder, database_url=postgresql.make()) as found:
+        yield found
 
 
 @pytest.fixture(scope="session", autouse=True)

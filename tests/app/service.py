@@ -14,6 +14,7 @@ from uuid import uuid4
 
 import httpx2
 
+from app.jobs.kinds import KINDS
 from app.operations.settings import Settings
 from app.services.examples import TWO_LAYERS
 from app.storage.database import Store
@@ -115,6 +116,30 @@ def running(
             finally:
                 process.kill()
     assert not more
+
+
+#: The servers that several tests ask, as long as they run.
+_SHARED: list[Service] = []
+
+
+@contextmanager
+def for_many(*what: Any, **how: Any) -> Iterator[Service]:
+    """Run a server for many tests, as :func:`running` does, and expect that it never failed."""
+    with running(*what, **how) as found:
+        _SHARED.append(found.warmed())
+        try:
+            yield found
+        finally:
+            _SHARED.remove(found)
+        assert "Traceback" not in found.log.read_text(), "the server failed inside"
+
+
+def cancel_what_is_left() -> None:
+    """Cancel what a test has left at work on shared servers: the next may wait for idle ones."""
+    for server in _SHARED:
+        left = server.client.get("/v1/jobs?state=running&state=queued&limit=200")
+        for job in left.json()["jobs"] if left.is_success else []:
+            server.client.post(f"{KINDS[job['kind']].prefix}/{job['id']}/cancel")
 
 
 def note_start() -> None:
