@@ -145,6 +145,14 @@ Progress = Annotated[
     ),
 ]
 
+Html = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="PATH",
+        help="Write there the answer's page as one file, which opens anywhere without a service.",
+    ),
+]
+
 Tags = Annotated[
     list[str] | None,
     typer.Option(
@@ -231,3 +239,18 @@ def server_at(
     from app.cli.remote import Server
 
     return Server(url, tuple(tags or ()), fresh)
+
+
+def check_html(out: Path | None, files: list[str]) -> None:
+    """Check before the work is done that a page can be written as one file.
+
+    Raises
+    ------
+    CommandFailure
+        When what writes pages is not installed.
+    typer.BadParameter
+        When the file cannot be written.
+    """
+    check_extra("--html", "service", is_taken=out is not None)
+    if out is not None:
+        check_place("--html", out, files)

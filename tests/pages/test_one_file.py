@@ -11,6 +11,7 @@ from playwright.sync_api import Browser, Page, expect
 from app.routers.allocations import EXAMPLE as ALLOCATION
 from app.routers.mixes import EXAMPLE as MIX
 from app.routers.runs import EXAMPLE as RUN
+from app.routers.shapes import EXAMPLE as SHAPE
 from docs.generate.screenshots import linked
 from solver.glossary import TERMS
 from tests.app.command import Run, runner
@@ -152,6 +153,33 @@ def test_every_answer_is_saved_as_one_file(
         assert breaches(alone) == []
         assert alone.get_by_role("button", name="Save as one file").count() == 0
         assert alone.locator("a[href^='/']:visible").count() == 0
+
+
+def test_commands_write_what_the_page_saves(opened: Opened, tmp_path: Path, run: Run) -> None:
+    """Without a service, and without a breach."""
+    asked = two_layers()
+    files = {
+        name: tmp_path / f"{name}.json" for name in ("plan", "mix", "topology", "job", "shape")
+    }
+    parts = (asked, MIX, ALLOCATION["topology"], ALLOCATION["job"], {**SHAPE, "gpus": 8})
+    for file, body in zip(files.values(), parts, strict=True):
+        file.write_text(json.dumps(body))
+    axes = ("--workers", "2,4", "--bandwidths-gbps", "5,10")
+    for command, where in (
+        (("simulate", str(files["plan"]), "--policy", "ddp"), "#answer"),
+        (("sweep", str(files["plan"]), *axes), "#cells"),
+        (("mix", str(files["mix"])), "#jobs"),
+        (("allocate", str(files["topology"]), str(files["job"])), "#ranked"),
+        (("shape", str(files["shape"])), "#ranked"),
+    ):
+        file = tmp_path / f"{command[0]}.html"
+        done = run(*command, "--html", str(file))
+        assert (done.returncode, done.stderr) == (0, ""), done.stderr
+        page = opened(file)
+        page.locator(".plot .main-svg, .plot canvas").first.wait_for()
+        expect(page.locator(where)).to_be_visible()
+        expect(page.locator("#problems")).to_be_empty()
+        assert everywhere(page) == []
 
 
 def test_names_in_a_saved_page_are_text(opened: Opened, tmp_path: Path, run: Run) -> None:

@@ -7,7 +7,7 @@ import typer
 
 from app.cli.failures import explaining, flag_of
 from app.cli.field_options import option
-from app.cli.options import AsJson, ServerUrl, Set, present, server_at
+from app.cli.options import AsJson, Html, ServerUrl, Set, check_html, present, server_at, write
 
 #: What flags tell where no file does: of the topology, and of the job.
 _FIGURES = ("node_gbps", "level_gbps")
@@ -68,6 +68,7 @@ def allocate(
     ] = False,
     set_: Set = None,
     server: ServerUrl = None,
+    html: Html = None,
     json_: AsJson = False,
 ) -> None:
     """Rank node sets for a job: which nodes, which rank where.
@@ -88,6 +89,7 @@ def allocate(
     from app.services.allocations import answer_of
 
     assigned, at = assignments(set_), server_at(server)
+    check_html(html, [str(topology)])
     wiring, of_topology = parts.topology_of_file(topology)
     figures = present(
         level_gbps=parts.by_level(level_gbps, "--level-gbps"),
@@ -111,7 +113,7 @@ def allocate(
         moves=moves,
         simulated=simulated,
         count=count,
-        has_cluster=cluster or None,
+        has_cluster=cluster or html is not None or None,
     )
     told = {**fields, "topology": figures, "job": about}
     with explaining(str(topology), told, places, assigned):
@@ -119,4 +121,13 @@ def allocate(
         body = assigned.on({"topology": wiring, "job": {**own, **about}, **fields})
         request = checked_plain(body, AllocationRequest)
         answer = at.allocate(request) if at else answer_of(request)
+    if html:
+        from app.pages.answer_files import asked_file
+
+        write(
+            html,
+            asked_file("allocations", request, answer, answer.best[0].why),
+        )
+    if html and not cluster:  # the page draws it, nobody asked to read it
+        answer = answer.model_copy(update={"cluster": None})
     print(answer.model_dump_json(indent=1) if json_ else render(answer))

@@ -6,7 +6,17 @@ import typer
 
 from app.cli.failures import explaining
 from app.cli.field_options import option
-from app.cli.options import AsJson, ServerUrl, Set, contents, present, server_at
+from app.cli.options import (
+    AsJson,
+    Html,
+    ServerUrl,
+    Set,
+    check_html,
+    contents,
+    present,
+    server_at,
+    write,
+)
 
 
 def mix(
@@ -18,6 +28,7 @@ def mix(
     effort: Annotated[int | None, option("MixRequest.effort", metavar="N")] = None,
     set_: Set = None,
     server: ServerUrl = None,
+    html: Html = None,
     json_: AsJson = False,
 ) -> None:
     """Plan jobs that share links together.
@@ -39,6 +50,7 @@ def mix(
     from app.services.mixes import answer_of
 
     assigned, at = assignments(set_), server_at(server)
+    check_html(html, [file])
     fields = present(objective=objective, iterations=iterations, effort=effort)
     names, _, raw = contents([file])
     with explaining(names, fields, assigned=assigned):
@@ -46,4 +58,11 @@ def mix(
         body = assigned.on({**body, **fields}) if isinstance(body, dict) else body
         request = checked_plain(body, MixRequest)
         answer = at.mix(request) if at else answer_of(request)
+    if html:
+        from app.pages.answer_files import asked_file
+
+        write(
+            html,
+            asked_file("mixes", request, answer, " ".join(answer.notes)),
+        )
     print(answer.model_dump_json(indent=1) if json_ else render(answer))

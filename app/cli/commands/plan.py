@@ -22,6 +22,7 @@ from app.cli.options import (
     Extrapolate,
     Files,
     Fresh,
+    Html,
     InputsHeld,
     MarginMs,
     MaxBucketMib,
@@ -129,13 +130,7 @@ def plan(
             "options with all flags.",
         ),
     ] = None,
-    html: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="PATH",
-            help="Write there the plan's page as one file, which opens anywhere without a service.",
-        ),
-    ] = None,
+    html: Html = None,
     json_: AsJson = False,
 ) -> None:
     """Plan one training iteration, here or at a service.

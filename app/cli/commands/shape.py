@@ -9,7 +9,18 @@ import typer
 
 from app.cli.failures import CommandFailure, explaining, flag_of
 from app.cli.field_options import option
-from app.cli.options import AsJson, Progress, ServerUrl, Set, contents, present, server_at
+from app.cli.options import (
+    AsJson,
+    Html,
+    Progress,
+    ServerUrl,
+    Set,
+    check_html,
+    contents,
+    present,
+    server_at,
+    write,
+)
 
 #: What has a flag, and no other source where there is no file.
 _NEEDED = ("model", "gpu", "gpus", "levels", "global_batch")
@@ -69,6 +80,7 @@ def shape(
     set_: Set = None,
     server: ServerUrl = None,
     progress: Progress = False,
+    html: Html = None,
     json_: AsJson = False,
 ) -> None:
     """Rank the shapes of a job: time, memory, proof.
@@ -89,7 +101,7 @@ def shape(
     from app.cli import flags
     from app.cli.assignments import assignments
     from app.cli.progress import following
-    from app.cli.rendering.shapes import render
+    from app.cli.rendering.shapes import best_shape, render
     from app.cli.shape_requests import kernels_of, levels_of, rows_of, shape_stage
     from app.reading.parsing import read_json
     from app.reading.requests import checked_plain
@@ -97,6 +109,7 @@ def shape(
     from app.services.shapes import answer_of, timeline_of
 
     assigned, at = assignments(set_), server_at(server)
+    check_html(html, [file] if file else [])
     fields = present(
         model=model,
         gpu=gpu,
@@ -133,6 +146,13 @@ def shape(
             drawn = checked_plain({**body, **best}, ShapeTimelineRequest)  # ranked once
             trace = at.shape_timeline(drawn) if at else timeline_of(drawn)
             timeline.write_text(json.dumps(trace), encoding="utf-8")
+    if html:
+        from app.pages.answer_files import asked_file
+
+        write(
+            html,
+            asked_file("shapes", request, answer, " ".join(best_shape(answer))),
+        )
     print(answer.model_dump_json(indent=1) if json_ else render(answer))
     if not answer.best:
         raise CommandFailure("no shape is given: the notes say why")

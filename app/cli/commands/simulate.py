@@ -19,6 +19,7 @@ from app.cli.options import (
     Extrapolate,
     Files,
     Fresh,
+    Html,
     InputsHeld,
     MaxBucketMib,
     MaxUnderWayMib,
@@ -31,10 +32,12 @@ from app.cli.options import (
     Tags,
     WhatIf,
     Workers,
+    check_html,
     contents,
     only,
     present,
     server_at,
+    write,
 )
 from app.names import POLICIES, PROGRAM_POLICIES
 
@@ -103,6 +106,7 @@ def simulate(
     server: ServerUrl = None,
     tag: Tags = None,
     fresh: Fresh = False,
+    html: Html = None,
     json_: AsJson = False,
 ) -> None:
     """Simulate one training iteration: a policy, or a plan.
@@ -129,6 +133,7 @@ def simulate(
 
     assigned = assignments(set_)
     at = server_at(server, tag, fresh=fresh)
+    check_html(html, files)
     cluster = flags.network(
         workers,
         bandwidth_gbps,
@@ -179,6 +184,10 @@ def simulate(
         )
         problem = read_simulation(source, fields)
         answer = at.simulate(problem) if at else run(problem)
+    if html:
+        from app.pages.answer_files import simulation_file
+
+        write(html, simulation_file(problem, answer))
     print(answer.model_dump_json(indent=1) if json_ else render(answer, problem.graph.name))
     if measured:
         from app.cli.rendering.ddp_times import beside

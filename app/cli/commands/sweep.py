@@ -19,6 +19,7 @@ from app.cli.options import (
     Extrapolate,
     Files,
     Fresh,
+    Html,
     InputsHeld,
     MarginMs,
     MaxBucketMib,
@@ -29,9 +30,11 @@ from app.cli.options import (
     Set,
     Step,
     Tags,
+    check_html,
     contents,
     present,
     server_at,
+    write,
 )
 from app.names import POLICIES, PROGRAM_POLICIES
 
@@ -99,6 +102,7 @@ def sweep(
     server: ServerUrl = None,
     tag: Tags = None,
     fresh: Fresh = False,
+    html: Html = None,
     json_: AsJson = False,
 ) -> None:
     """Try policies and the plan on many clusters.
@@ -125,6 +129,7 @@ def sweep(
 
     assigned = assignments(set_)
     at = server_at(server, tag, fresh=fresh)
+    check_html(html, files)
     check_extra("--svg", "plots", is_taken=svg is not None)
     cluster = flags.network(
         None, None, None, cost_model, extrapolate=extrapolate, compute_slowdown=compute_slowdown
@@ -178,4 +183,8 @@ def sweep(
     if svg is not None:
         for drawn, plot in views.plots(answer).items():
             (svg / drawn).write_bytes(plot)
+    if html:
+        from app.pages.answer_files import sweep_file
+
+        write(html, sweep_file(answer))
     print(answer.model_dump_json(indent=1) if json_ else render(answer))

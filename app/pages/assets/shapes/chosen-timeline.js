@@ -4,6 +4,7 @@ import { el, fill } from "../elements/dom.js";
 import { time } from "../elements/format.js";
 import { read, write } from "../elements/state.js";
 import { Problem, post } from "../service/api.js";
+import { saved } from "../service/saved.js";
 import { gantt } from "../timeline/gantt.js";
 import { runsOf } from "../timeline/runs.js";
 import { toneOf, wordsOf } from "../timeline/tones.js";
@@ -29,6 +30,8 @@ function viewOf() {
  * @param {ShapeRow} row
  */
 export async function drawChosen(host, request, row) {
+  host.hidden = saved !== undefined; // a service draws it
+  if (host.hidden) return;
   left.abort();
   left = new AbortController();
   const { signal } = left;
