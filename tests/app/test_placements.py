@@ -242,7 +242,9 @@ def test_racks() -> None:
     assert found.streamed_agrees
     assert found.in_steps is not None
     assert found.in_steps.flat_us >= 2 * 2000
-    assert found.text.startswith("2.000 ms > 1.500 ms: reduce in each rack first; simulated in steps,")
+    assert found.text.startswith(
+        "2.000 ms > 1.500 ms: reduce in each rack first; simulated in steps,"
+    )
     wide = ask(racks=RACKS | {"core_gbps": 32, "cross_rack": "ring"}).racks
     assert wide is not None
     assert not wide.is_hierarchical_faster

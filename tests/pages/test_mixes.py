@@ -35,7 +35,9 @@ def test_capacities_are_swept(page: Page) -> None:
     rows = sweep.locator("tbody tr")
     expect(rows).to_have_count(2)
     expect(rows.nth(0).locator("td")).to_contain_text(["0.5", "1.691x", "1.383x"])
-    expect(rows.nth(1).locator("td")).to_contain_text(["2", "1.359x", "1.000x", "1.359x", "1.000x", "1.000x"])
+    expect(rows.nth(1).locator("td")).to_contain_text(
+        ["2", "1.359x", "1.000x", "1.359x", "1.000x", "1.000x"]
+    )
     assert everywhere(page) == []
 
 
