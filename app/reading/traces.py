@@ -14,6 +14,7 @@ from app.limits import (
     MAX_DLC_LINES,
     MAX_MISFIT_VALUES,
     MAX_NAME_CHARACTERS,
+    MAX_OPS,
     MAX_SIMULATED_COLLECTIVES,
     MAX_TRACE_LINES,
     MAX_UNPACKED_BYTES,
@@ -33,7 +34,7 @@ from solver.errors import Fault, InterlaceError, InvalidTrace
 from solver.graph import Graph, build
 from solver.limits import MAX_BYTES
 from solver.traces.collecting import uncollected
-from solver.traces.formats import Counted
+from solver.traces.formats import Counted, TraceFormat
 from solver.traces.report import Report, totals
 from solver.traces.trace import Trace, TraceOptions, without_graph
 from solver.wording import shown
@@ -122,6 +123,8 @@ _MOST: dict[Counted, tuple[int, tuple[bytes, ...]]] = {
     "lines": (MAX_TRACE_LINES, (b"\n",)),
     "rows": (MAX_DLC_LINES, (b"\n",)),
 }
+#: Each is an op of either pass.
+_MOST_LAYERS = MAX_OPS // 2
 
 
 _PARAMETERS: TypeAdapter[list[tuple[str, int]]] = TypeAdapter(
@@ -179,7 +182,7 @@ def read_unpacked(files: UnpackedFiles, form: str | None, options: TraceOptions)
     chosen = next(each for each in FORMATS if each.name == name)
     if options.device is not None and name != _OF_DEVICES:
         raise InvalidRequest([_no_device_of(name)])
-    if faults := list(_content_faults(plain, chosen.counted)):
+    if faults := list(_content_faults(plain, chosen)):
         raise InvalidTrace(faults)
     if chosen.is_graph:
         refuse_cut(files)
@@ -250,15 +253,15 @@ def _with_files_said(report: Report, files: UnpackedFiles, different: int) -> Re
     )
 
 
-def _content_faults(files: Sequence[bytes], counted: Counted) -> Iterator[Fault]:
+def _content_faults(files: Sequence[bytes], form: TraceFormat) -> Iterator[Fault]:
     """Bound the work and the memory of a reader by what is plain to see."""
-    if counted not in _MOST:
-        return
-    most, marks = _MOST[counted]
+    counted = "lines" if form.counted == "rows" else form.counted
+    bounds = [(counted, *_MOST[form.counted])] if form.counted in _MOST else []
+    layers = [("layers", _MOST_LAYERS, (form.layer_mark,))] if form.layer_mark else []
     for content in files:
-        if sum(map(content.count, marks)) > most:
-            what = "lines" if counted == "rows" else counted
-            yield Fault("", FaultCode.TOO_LARGE, f"The file has more than {most:,} {what}.")
+        for what, most, marks in (*bounds, *layers):
+            if sum(map(content.count, marks)) > most:
+                yield Fault("", FaultCode.TOO_LARGE, f"The file has more than {most:,} {what}.")
 
 
 def _graph_faults(graph: Graph) -> Iterator[Fault]:

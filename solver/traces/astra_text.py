@@ -234,6 +234,7 @@ TRACE_FORMAT = TraceFormat(
     looks_like=looks_like,
     read=read,
     counted="lines",
+    layer_mark=b"\n",
     signs=names("DATA", "ALLREDUCE", "NONE"),
     is_graph=True,
 )

@@ -61,6 +61,9 @@ class TraceFormat:
         Reads such files.
     counted
         What the reader's work grows with.
+    layer_mark
+        What stands once, at least, for each layer of a graph: an op of either pass; empty where
+        files have no layers.
     signs
         What its files have, to say how near an unknown file comes.
     is_graph
@@ -80,6 +83,7 @@ class TraceFormat:
     looks_like: Callable[[bytes], bool]
     read: Reader
     counted: Counted
+    layer_mark: bytes = b""
     signs: tuple[Sign, ...] = ()
     is_graph: bool = False
     leads: bool = False

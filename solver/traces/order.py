@@ -37,7 +37,7 @@ def topological_order(
     known = sorted(set(nodes))
     place = {node: i for i, node in enumerate(known)}
     faults = first_of(
-        Fault(edge.pointer, FaultCode.UNKNOWN_OP, f"The edge names {name}{end}: no such node.")
+        unknown_node(edge.pointer, f"{name}{end}")
         for edge in edges()
         for end in (edge.tail, edge.head)
         if end not in place
@@ -51,6 +51,11 @@ def topological_order(
         cycle = [known[i] for i in short_cycle(preds, succs, order)]
         raise InvalidTrace([_cycle_fault(cycle, name)])
     return [known[i] for i in order]
+
+
+def unknown_node(pointer: str, name: str) -> Fault:
+    """Return the fault of an edge, at its place, that names a node that is not there."""
+    return Fault(pointer, FaultCode.UNKNOWN_OP, f"The edge names {name}: no such node.")
 
 
 def _neighbours(count: int, pairs: Iterable[tuple[int, int]]) -> list[Sequence[int]]:

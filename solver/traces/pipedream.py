@@ -140,6 +140,7 @@ TRACE_FORMAT = TraceFormat(
     looks_like=looks_like,
     read=read,
     counted="lines",
+    layer_mark=b"forward_compute_time=",
     signs=names("forward_compute_time=", "backward_compute_time=", "parameter_size="),
     is_graph=True,
 )

@@ -25,7 +25,7 @@ from solver.models.layers import Layer
 from solver.traces.files import SEEN, single_text
 from solver.traces.formats import TraceFormat, names
 from solver.traces.layer_graphs import ASSUMED, trace_of
-from solver.traces.order import Edge, topological_order
+from solver.traces.order import Edge, topological_order, unknown_node
 from solver.traces.step_ops import numbered
 from solver.traces.trace import Trace, TraceOptions
 from solver.units import TIME_UNITS
@@ -85,8 +85,8 @@ def read(files: Sequence[bytes], options: TraceOptions) -> Trace:
     Raises
     ------
     InvalidTrace
-        With every layer that cannot be read, a unit that is missing or unknown, no layer with a
-        time, or when the layers form a cycle.
+        With every layer that cannot be read, every edge to none, a unit that is missing or
+        unknown, no layer with a time, or when the layers form a cycle.
 
     Notes
     -----
@@ -102,11 +102,7 @@ def _layers(text: str) -> list[Layer]:
     scales = [scale[units[name]] for name, scale in _UNITS]
     order = topological_order(map(int, layers), lambda: _edges(layers), "layer")
     seen: dict[str, int] = {}
-    known = [_layer(number, layers.pop(str(number)), scales, seen) for number in order]
-    if not any(layer.forward_us or layer.backward_us for layer in known):
-        detail = "No layer has a time: the network was not profiled."
-        raise InvalidTrace([Fault("/layers", FaultCode.NO_COMPUTE, detail)])
-    return known
+    return [_layer(number, layers.pop(str(number)), scales, seen) for number in order]
 
 
 def _layer(
@@ -140,8 +136,9 @@ def _parsed(text: str) -> tuple[Mapping[str, Any], MutableMapping[str, _LayerFie
     if not layers:
         detail = "A network needs an object of layers, each by its number."
         raise InvalidTrace([Fault("", FaultCode.WRONG_FORMAT, detail)])
-    if faults := first_of(_faults(units, layers)):
-        raise InvalidTrace(faults)
+    faults = first_of(_faults(units, layers))
+    if faults:
+        raise InvalidTrace([*faults, *first_of(_edge_faults(layers))])
     return units, {number: fields for number, fields in layers.items() if fields is not None}
 
 
@@ -202,6 +199,19 @@ def _faults(units: Mapping[str, Any], layers: Mapping[str, _LayerFields | None])
             yield Fault(f"/layers/{number}", FaultCode.WRONG_TYPE, detail)
         else:
             yield from _layer_faults(number, fields)
+    if all(fields and fields.forward == 0 == fields.backward for fields in layers.values()):
+        detail = "No layer has a time: the network was not profiled."
+        yield Fault("/layers", FaultCode.NO_COMPUTE, detail)
+
+
+def _edge_faults(layers: Mapping[str, _LayerFields | None]) -> Iterator[Fault]:
+    """List the layers that edges name and that are not there, of the edges that can be read."""
+    for number, fields in layers.items():
+        ends = ((_INPUTS, fields.inputs), (_OUTPUTS, fields.outputs)) if fields else ()
+        for field, others in ends:
+            for i, other in enumerate(others if isinstance(others, list) else ()):
+                if type(other) is int and str(other) not in layers:
+                    yield unknown_node(f"/layers/{number}/{field}/{i}", f"layer{other}")
 
 
 def _layer_faults(number: str, fields: _LayerFields) -> Iterator[Fault]:
@@ -234,6 +244,7 @@ TRACE_FORMAT = TraceFormat(
     looks_like=looks_like,
     read=read,
     counted="values",
+    layer_mark=b'"forward_pass_units"',
     signs=names('"forward_pass_units"', '"communication_units"'),
     is_graph=True,
 )

@@ -14,12 +14,16 @@ import pytest
 from app.errors import InvalidRequest
 from app.limits import MAX_OPS
 from app.reading import requests as door
+from app.reading import traces
 from app.reading.requests import read_parsed
 from app.schemas.plans import PlanRequest
-from solver.errors import Fault
+from solver.errors import Fault, InvalidTrace
 from solver.limits import MAX_FAULTS_SOUGHT
+from solver.traces import FORMATS, TraceOptions
 from tests.app.long import highs
 from tests.app.service import Json, Service, faults, two_layers
+from tests.trace_files import ALL_WRITERS as WRITERS
+from tests.trace_files import Job
 from tests.waiting import until
 
 MANY = {f"k{i}": 0 for i in range(300_000)}
@@ -147,6 +151,18 @@ def test_values_of_a_body_that_does_not_fit(monkeypatch: pytest.MonkeyPatch) -> 
     with pytest.raises(InvalidRequest) as caught:
         door.read_body(body[:-1] + b', "x": 1}', PlanRequest)
     assert [(f.pointer, f.code) for f in caught.value.faults] == [("", "too_many_faults")]
+
+
+@pytest.mark.parametrize("form", [each.name for each in FORMATS if each.layer_mark])
+def test_a_graph_of_too_many_layers_is_refused_before_it_is_read(
+    monkeypatch: pytest.MonkeyPatch, form: str
+) -> None:
+    files = WRITERS[form](Job((50,) * 9, (4_000,) * 9))
+    assert traces.read_files(files, None, TraceOptions()).report.ops >= 18
+    monkeypatch.setattr(traces, "_MOST_LAYERS", 8)
+    with pytest.raises(InvalidTrace, match="more than 8 layers") as caught:
+        traces.read_files(files, None, TraceOptions())
+    assert [fault.code for fault in caught.value.faults] == ["too_large"]
 
 
 def test_limits_are_those_that_are_enforced(service: Service) -> None:

@@ -1,10 +1,10 @@
 """Broken files through every reader, as they would be uploaded: no crash, how long and how large.
 
-Each seed takes a file (recorded or made by the project, or a real one of a folder given as
-argument), cuts it, flips bytes, repeats or drops pieces, packs it half of the time, and lets the
-service's reader look at it, with and without a format. Anything but a graph or faults ends the
-script. Times are of the reading alone; memory is the most that Python held beyond the input, in a
-second pass over every tenth input.
+`python -m tests.benchmarks.fuzz [FOLDER] [FIRST SEED]`. Each seed takes a file (recorded or made by
+the project, or a real one of a folder given as argument), cuts it, flips bytes, repeats or drops
+pieces, packs it half of the time, and lets the service's reader look at it, with and without a
+format. Anything but a graph or faults ends the script. Times are of the reading alone; memory is
+the most that Python held beyond the input, in a second pass over every tenth input.
 """
 
 import random
@@ -50,14 +50,15 @@ def outcome(content: Sequence[bytes], form: str | None, options: TraceOptions) -
 
 def main() -> None:
     """Run, and print how inputs ended by code, and what they took."""
-    folder = Path(sys.argv[1]) if len(sys.argv) > 1 else None
+    first = next((int(word) for word in sys.argv[1:] if word.isdigit()), 0)
+    folder = next((Path(word) for word in sys.argv[1:] if not word.isdigit()), None)
     files = [*fuzzed_files.made(), *fuzzed_files.recorded(folder)]
     pair = fuzzed_files.pair()
     for file in fuzzed_files.made():  # what readers import is no input's time
         outcome([file], None, TraceOptions())
     ends: Counter[str] = Counter()
     times: list[tuple[float, int]] = []
-    for seed in range(COUNT):
+    for seed in range(first, first + COUNT):
         asked = inputs(seed, files, pair)
         began = time.process_time()
         ends[outcome(*asked)] += 1
@@ -66,7 +67,7 @@ def main() -> None:
     (slowest, slow_seed), late = times[-1], sum(took > LONG_S for took, _ in times)
     tracemalloc.start()
     peaks = []
-    for seed in range(0, COUNT, 10):
+    for seed in range(first, first + COUNT, 10):
         asked = inputs(seed, files, pair)
         tracemalloc.reset_peak()
         before, _ = tracemalloc.get_traced_memory()

@@ -1,5 +1,6 @@
 """Exports of Nsight Systems: a step by hand, and as PyTorch's profiler writes it; sizes."""
 
+import random
 from contextlib import suppress
 
 import pytest
@@ -274,6 +275,62 @@ def test_other_forms_of_the_tables():
     ]
     without = step(Export()).kernel(901, 1, 2, 60, device=3)  # a GPU without NCCL is no rank
     assert rows(read(without.bytes)) == rows(read(step(Export()).bytes))
+
+
+def drawn(seed):
+    """Return an export of two steps or more: what computes, looks like more, or has no call."""
+    draw, export = random.Random(seed), Export()
+    names = ["gemm", "my_allreduce_kernel", "cross_device_reduce_1stage", "void at::native::add"]
+    for rank, tid in enumerate((TID, OTHER)[: draw.randrange(1, 3)]):
+        export.range("ncclCommInitRank", -9, -8, made(2, rank), tid)
+        for number in range(1, draw.randrange(3, 5)):
+            at = 100 * number
+            step(export, at, number, tid=tid, device=rank, late=draw.randrange(4))
+            if draw.random() < 0.5:
+                export.copy(
+                    100 * number + 50, at + 84, at + 88, draw.choice([1, 8, 10]), 7, tid, rank
+                )
+            for i in range(draw.randrange(3)):
+                start, name = at + draw.randrange(80), draw.choice(names)
+                took, stream = draw.randrange(9), draw.choice([7, 9])
+                export.kernel(
+                    100 * number + 60 + i, start - 1, start, start + took, name, stream, tid, rank
+                )
+    if draw.random() < 0.5:
+        export.connection.execute(
+            f"DELETE FROM CUPTI_ACTIVITY_KIND_RUNTIME WHERE correlationId % 7 = {draw.randrange(7)}"
+        )
+    if draw.random() < 0.2:
+        export.range("symm_mem::one_shot, seq = 3", 100, 200)
+    return export
+
+
+@pytest.mark.parametrize("seed", range(cases(60, 12)))
+def test_kernels_as_columns_are_those_one_by_one(seed):
+    """Where a name is no number of a text, rows are read one by one."""
+    export = drawn(seed)
+    whole = outcome(export.bytes)
+    export.connection.execute("UPDATE CUPTI_ACTIVITY_KIND_KERNEL SET shortName = 'x'")
+    assert outcome(export.bytes) == whole
+
+
+def test_launches_of_unknown_bytes_on_a_channel_of_their_own_leave_the_slow_rank_open():
+    """Two ranks, each with a custom all-reduce between GPUs, of which nothing tells the bytes."""
+    export = Export()
+    for rank, tid in enumerate((TID, OTHER)):
+        export.range("ncclCommInitRank", -9, -8, made(2, rank), tid)
+        step(export, tid=tid, device=rank, late=5 * rank)
+        export.kernel(150, 64, 84, 90, "cross_device_reduce_1stage", 7, tid, rank)
+    report = read(export.bytes).report
+    assert [(one.launches, one.time_us) for one in report.unsized] == [(1, 6)]
+    assert any("Collectives of nvlink are left out" in said for said in report.arrivals.sentences)
+
+
+def outcome(content):
+    try:
+        return read(content)
+    except InvalidTrace as error:
+        return error.faults
 
 
 def hostile(script):

@@ -160,6 +160,18 @@ def changed(number, **fields):
                 ("/layers/1", "wrong_type"),
             ],
         ),
+        (  # no time, no unit of bytes and an edge to no layer
+            text(
+                layers={"0": layer("a", 0, 0.0, 5, [7]), "1": layer("b", 0, 0, 5, [0], [9, 0])},
+                extras=UNITS | {"$local$comm_unit": "KB"},
+            ),
+            [
+                ("/extras/$local$comm_unit", "not_supported"),
+                ("/layers", "no_compute"),
+                ("/layers/0/input_layers/0", "unknown_op"),
+                ("/layers/1/output_layers/0", "unknown_op"),
+            ],
+        ),
     ],
 )
 def test_broken_files(content, found):

@@ -126,7 +126,9 @@ def _of_step(
 
 def _group(file: RankFile, one: RecordedCollective) -> str | None:
     """Name the ranks that meet: by number where they are known; None where they are not."""
-    channel = file.channels[one.work.stream]
+    channel = file.channels.get(one.work.stream)
+    if channel is None:  # of unknown bytes, on a channel of its own
+        return None
     own = written_group(one)
     listed = {group.name: group for group in file.recording.groups}
     known = own and (own.ranks or (own.name in listed and listed[own.name].ranks))

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from solver.graph import NETWORK
 from solver.traces.kineto.groups import ProcessGroup, group_in, plain, pools, titles
 from solver.traces.kineto.payload_sizes import bytes_of, is_sized, kind_of, workers_of
-from solver.traces.kineto.recording import RankRecording, RecordedCollective
+from solver.traces.kineto.recording import DeviceWork, RankRecording, RecordedCollective
 from solver.traces.kineto.sized_collectives import WORLD
 from solver.traces.kineto.steps import ProfiledStep
 from solver.traces.trace import TraceChannel
@@ -47,7 +47,8 @@ def name_channels(
             key = keys[at]
             at += 1
             name = NETWORK if names == {key.name} else key.name
-            step.collectives[i] = collective._replace(work=collective.work._replace(stream=name))
+            work = DeviceWork(*collective.work[:-1], name)
+            step.collectives[i] = RecordedCollective(work, *collective[1:])
             workers = key.group.workers if key.group else None
             workers = workers or workers_of(collective, kind_of(collective)[0])
             known = result.get(name)
@@ -74,12 +75,16 @@ def _keys(recording: RankRecording, collectives: Sequence[RecordedCollective]) -
     if not recording.is_gpu:
         inferred = pools(*_threads(collectives), recording.groups)
     result = []
+    known: dict[tuple[str, int | None], _Key] = {}
     for collective, group in zip(collectives, written, strict=True):
         stream = collective.work.stream
         if group is not None:
-            listed = groups[group.name]
-            whole = replace(listed, workers=group.workers or listed.workers)
-            result.append(_Key(title[group.name], whole, f"process group {_said(whole)}"))
+            who = group.name, group.workers
+            if who not in known:
+                listed = groups[group.name]
+                whole = replace(listed, workers=group.workers or listed.workers)
+                known[who] = _Key(title[group.name], whole, f"process group {_said(whole)}")
+            result.append(known[who])
         elif _is_only(recording.groups, collective) or (inferred and stream in inferred):
             inside = inferred[stream] if inferred else recording.groups[0]
             how = "" if len(recording.groups) == 1 else ", told by gloo's threads"

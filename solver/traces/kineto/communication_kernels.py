@@ -146,6 +146,11 @@ def is_suspect(kernel: str) -> bool:
     return bool(_SUSPECT.search(kernel)) and not _LOCAL.search(kernel)
 
 
+def may_launch_any(op: str) -> bool:
+    """Tell whether kernels that an op launches may communicate whatever their names are."""
+    return op.startswith(_OPS)
+
+
 @lru_cache(maxsize=4_096)
 def kind_in(name: str | None) -> str | None:
     """Return the kind that a name holds, in any spelling; None when there is none."""

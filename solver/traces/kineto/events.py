@@ -1,13 +1,16 @@
 """The events of a Chrome trace as the PyTorch profiler writes it: only the fields that are read."""
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
 from solver.errors import InvalidTrace
 from solver.traces.chrome import ChromeEvent, ChromeFile, decode, late
 from solver.traces.cut_files import CutFile
+
+if TYPE_CHECKING:
+    from solver.traces.kineto.known_works import KnownWorks
 
 _NOTHING = msgspec.Raw(b"null")
 
@@ -77,12 +80,15 @@ class KinetoFile(NamedTuple):
         How it was cut off; None where it was not.
     unplaced
         How many kernels are not among the events, since they lack a name or a time.
+    known
+        Kernels that are not among the events, since their times are known without.
     """
 
     events: list[KinetoEvent]
     job: Distributed
     cut: CutFile | None
     unplaced: int = 0
+    known: "KnownWorks | None" = None
 
 
 def parse(content: bytes, place: str) -> KinetoFile:
@@ -109,7 +115,11 @@ def parse(content: bytes, place: str) -> KinetoFile:
 
 
 def file_of(
-    events: Sequence[KinetoEvent], job: Distributed, place: str, cut: CutFile | None = None
+    events: Sequence[KinetoEvent],
+    job: Distributed,
+    place: str,
+    cut: CutFile | None = None,
+    known: "KnownWorks | None" = None,
 ) -> KinetoFile:
     """Return what a file holds, given its events, to which ``place`` is the pointer.
 
@@ -133,4 +143,4 @@ def file_of(
         event.cat = same.setdefault(event.cat, event.cat)
         event.name = same.setdefault(event.name, event.name)
         whole.append(event)
-    return KinetoFile(whole, job, cut, unplaced)
+    return KinetoFile(whole, job, cut, unplaced, known)

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import chain, combinations, count, islice
 from typing import Any
 
@@ -29,6 +30,8 @@ _MEGATRON = {
 #: Threads of a group of gloo's, and choices of groups that are tried for them.
 _POOL, _TRIED = 2, 1000
 _LONGEST = 80
+#: What is written of a group most often, and how long it is in all.
+_PLAIN, _LONG = {int, str, type(None)}, 500
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _NUMBERS = re.compile(r"\[\s*\d+(\s*,\s*\d+)*\s*\]")
 
@@ -86,7 +89,10 @@ def group_in(args: Args | None) -> ProcessGroup | None:
     """Return the group that is written beside an event; None when there is none."""
     if args is None:
         return None
-    return _group(args.group_name, args.group_description, args.workers, args.group_ranks)
+    fields = args.group_name, args.group_description, args.workers, args.group_ranks
+    is_plain = _PLAIN.issuperset(map(type, fields))
+    is_short = is_plain and sum(map(len, map(str, fields))) <= _LONG
+    return _same_group(*fields) if is_short else _group(*fields)
 
 
 def _group(name: Any, description: Any, workers: Any, ranks: Any) -> ProcessGroup | None:
@@ -97,6 +103,10 @@ def _group(name: Any, description: Any, workers: Any, ranks: Any) -> ProcessGrou
     return ProcessGroup(
         str(name), description if isinstance(description, str) else "", size, members
     )
+
+
+#: One object for each of few groups, as each collective names its own.
+_same_group = lru_cache(maxsize=4_096, typed=True)(_group)
 
 
 def _ranks(value: Any) -> tuple[int, ...]:

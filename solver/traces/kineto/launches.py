@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from solver.traces.kineto.communication_kernels import family_of, is_suspect
 from solver.traces.kineto.events import KinetoEvent
+from solver.traces.kineto.known_works import NONE_KNOWN, KnownWorks
 from solver.traces.kineto.payload_sizes import elements_called
 from solver.traces.kineto.recording import (
     CpuSpan,
@@ -41,6 +42,11 @@ _SLACK = 5.0
 def is_call(name: str) -> bool:
     """Tell whether an op may launch a collective, by its name."""
     return name.startswith(_CALLS)
+
+
+def is_of_library(kernel: str) -> bool:
+    """Tell whether a kernel is NCCL's or one alike, by its name."""
+    return _LIBRARY.search(kernel) is not None
 
 
 class Nested:
@@ -95,7 +101,10 @@ class HostLaunch(NamedTuple):
 
 
 def gpu_work(
-    recording: RankRecording, kernels: Iterable[KinetoEvent], launched: HostLaunch
+    recording: RankRecording,
+    kernels: Iterable[KinetoEvent],
+    launched: HostLaunch,
+    known: KnownWorks = NONE_KNOWN,
 ) -> None:
     """Launch the GPU's work; a collective of several kernels is one, from first to last.
 
@@ -103,21 +112,24 @@ def gpu_work(
     A kernel of no family that looks like communication stays compute, and is counted in
     ``unread``.
     """
-    whole: dict[tuple[int, _Counts | None], RecordedCollective] = {}
+    whole: dict[tuple[int, _Counts | None] | int, RecordedCollective] = {}
     last: dict[int, _Counts | None] = {}
-    unread: dict[str, tuple[int, float]] = {}
+    unread = dict(known.unread)
+    recording.works.extend(known.works)
+    recording.lost = known.lost
+    has_calls = bool(launched.calls) or known.has_calls
     for event in kernels:
         number = event.args.correlation if event.args else None
         call = None if number is None else launched.calls.get(number)
-        if call is None and launched.calls:
+        if call is None and has_calls:
             recording.lost += 1
             continue
         start, end = event.start, event.end
         at, thread = (call.start, call.thread) if call else (start, "")
-        work = DeviceWork(start, end, at, thread, _stream(event.pid, event.tid))
+        work = DeviceWork(start, end, at, thread, stream_name(event.pid, event.tid))
         name = event.name or ""
         op = launched.ops.around(thread, at)
-        is_ours = bool(event.args and event.args.collective) or bool(_LIBRARY.search(name))
+        is_ours = bool(event.args and event.args.collective) or is_of_library(name)
         family = None if is_ours else family_of(name, (op and op.event.name) or "")
         if not is_ours and family is None:
             recording.works.append(work)
@@ -130,7 +142,10 @@ def gpu_work(
         found = RecordedCollective(
             work, event, record and record.event, note and note.event, op and op.event, family
         )
-        around = id(record.event if record else op.event if family and op else event)
+        if record is None and not (family and op):
+            whole[id(event)] = found
+            continue
+        around = id(record.event if record else op.event if op else event)
         counts = _counts(event)
         last[around] = counts or last.get(around)
         place = around, last[around]
@@ -139,7 +154,8 @@ def gpu_work(
             found = found if counts or not last[around] else whole[place]
             start, end = min(first.start, work.start), max(first.end, work.end)
             work = first._replace(start=start, end=end, launched=min(first.launched, at))
-        whole[place] = found._replace(work=work)
+            found = found._replace(work=work)
+        whole[place] = found
     recording.collectives = list(whole.values())
     recording.unread = [Unread(name, *some) for name, some in sorted(unread.items())]
 
@@ -153,7 +169,8 @@ def _counts(event: KinetoEvent) -> _Counts | None:
 
 
 @lru_cache(maxsize=4_096)
-def _stream(device: int | str | None, stream: int | str | None) -> str:
+def stream_name(device: int | str | None, stream: int | str | None) -> str:
+    """Return what a stream of a GPU is called here."""
     return f"gpu {device} stream {str(stream).removeprefix('stream ')}"
 
 

@@ -8,7 +8,7 @@ PyTorch 2.2 and later write kind, elements, type and group on the kernel (``Coll
 
 import math
 import re
-from collections.abc import Iterator
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from solver.element_types import width_of
@@ -41,21 +41,21 @@ def kind_of(collective: RecordedCollective) -> tuple[str, bool]:
     that may be generic, a send of an all-to-all, or what a library does it with (gloo sums for a
     reduce-scatter).
     """
-    if collective.family and collective.family.kind:
-        return collective.family.kind, True
-    for name in _names(collective):
+    _, kernel, record, note, call, family = collective
+    if family and family.kind:
+        return family.kind, True
+    called, noted = call and call.name, note and note.name
+    return _kind_named(_collective(kernel), _collective(record), called, noted, kernel.name)
+
+
+@lru_cache(maxsize=4_096)
+def _kind_named(*names: str | None) -> tuple[str, bool]:
+    """Return the kind that names tell, the surest first, the kernel's last."""
+    for name in names:
         if kind := kind_in(name):
             return kind, True
-    plain = re.sub(r"[^a-z]", "", (collective.kernel.name or "").lower())
+    plain = re.sub(r"[^a-z]", "", (names[-1] or "").lower())
     return (ALL_TO_ALL if "sendrecv" in plain else BROADCAST), False
-
-
-def _names(collective: RecordedCollective) -> Iterator[str | None]:
-    """Yield what may name the kind, the surest first."""
-    yield _collective(collective.kernel)
-    yield _collective(collective.record)
-    for event in (collective.call, collective.note, collective.kernel):
-        yield event.name if event else None
 
 
 def is_between_stages(collective: RecordedCollective) -> bool:

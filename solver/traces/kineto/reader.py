@@ -25,6 +25,7 @@ from solver.traces.kineto.comparison import (
 )
 from solver.traces.kineto.events import KinetoFile, parse
 from solver.traces.kineto.iteration import RankStep, iteration
+from solver.traces.kineto.known_works import NONE_KNOWN
 from solver.traces.kineto.payload_sizes import article, is_between_stages, kind_of
 from solver.traces.kineto.recording import RankRecording
 from solver.traces.kineto.sized_collectives import (
@@ -72,6 +73,8 @@ class _Rank:
     number: int | None
     cut: tuple[str, ...]
     foreign: str
+    launches: int
+    on_host: tuple[str, ...]
     odd: tuple[str, ...]
     unsound: tuple[str, ...]
 
@@ -158,7 +161,7 @@ def read_parsed(files: Iterable[KinetoFile], places: Sequence[str], options: Tra
     return checked(
         trace,
         TraceStep(explain, ran),
-        on_host=_on_host(rank.recording),
+        on_host=rank.on_host,
         unsound=tuple(dict.fromkeys(said for each in ranks for said in each.unsound)),
     )
 
@@ -178,17 +181,20 @@ def _on_host(recording: RankRecording) -> tuple[str, ...]:
 
 
 def _rank(file: KinetoFile) -> _Rank:
-    events, job, cut, unplaced = file
-    recording = recording_of(events, job)
+    events, job, cut, unplaced, known = file
+    known = known or NONE_KNOWN
+    recording = recording_of(events, job, known)
     split, outside = steps(recording)
     said: list[str] = []
     if cut is not None:
         split, said = whole_steps(split, [step.end for step in split], cut, last_start(events))
+    launches, on_host = len(recording.collectives), _on_host(recording)
+    recording.collectives.clear()  # the steps have theirs
     channels = name_channels(recording, split)
     shortest = min((step.length for step in split), default=0.0)
     odd: list[str] = []
     unsound = [*unplaced_said(unplaced), *untimed_said(events)]
-    for one in contradictions(events):
+    for one in contradictions(events, known):
         (unsound if one.is_much(shortest) else odd).append(one.said)
     return _Rank(
         recording,
@@ -198,6 +204,8 @@ def _rank(file: KinetoFile) -> _Rank:
         job.rank,
         tuple(said),
         foreign_said(events),
+        launches,
+        on_host,
         tuple(odd),
         tuple(unsound),
     )
@@ -240,7 +248,8 @@ def _samples(ranks: Sequence[_Rank], chosen: int) -> Iterator[Sample]:
     numbered = [{part.number: part for part in other.steps} for other in ranks]
     for step in rank.steps:
         kinds = [kind_of(collective)[0] for collective in step.collectives]
-        others = [parts[step.number] for parts in numbered if step.number in parts]
+        same = (parts[step.number] for parts in numbered if step.number in parts)
+        others = [part for part in same if part is not step]
         alike = [step]
         alike += [part for part in others if [kind_of(c)[0] for c in part.collectives] == kinds]
         times = zip(*(undisturbed_times(part.collectives) for part in alike), strict=True)
@@ -252,7 +261,7 @@ def _samples(ranks: Sequence[_Rank], chosen: int) -> Iterator[Sample]:
 def _choose(ranks: Sequence[_Rank], step: int | None) -> int:
     """Return the index of the step to read, as the first rank counts."""
     rank = ranks[0]
-    if not rank.recording.collectives:
+    if not rank.launches:
         detail = (
             "No collective found: the trace is of one worker, or its collectives were not "
             f"recorded. {RECORDING} on a run with more workers."

@@ -162,11 +162,12 @@ def span_of(event: KinetoEvent) -> CpuSpan:
     """Return an event of a CPU thread as a span."""
     start = event.ts or 0.0
     end = start + max(event.dur or 0.0, 0.0)
-    return CpuSpan(start, end, _thread(event.pid, event.tid), event)
+    return CpuSpan(start, end, thread_name(event.pid, event.tid), event)
 
 
 @lru_cache(maxsize=4_096)
-def _thread(process: int | str | None, thread: int | str | None) -> str:
+def thread_name(process: int | str | None, thread: int | str | None) -> str:
+    """Return what a thread is called here."""
     return f"{process} {thread}"
 
 

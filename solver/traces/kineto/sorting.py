@@ -9,6 +9,7 @@ from operator import attrgetter
 from solver.traces.kineto.categories import CPU, GPU, RUNTIME
 from solver.traces.kineto.events import Distributed, KinetoEvent
 from solver.traces.kineto.groups import groups_of
+from solver.traces.kineto.known_works import NONE_KNOWN, KnownWorks
 from solver.traces.kineto.launches import HostLaunch, Nested, gpu_work, host_work, is_call
 from solver.traces.kineto.payload_sizes import is_barrier
 from solver.traces.kineto.recording import (
@@ -29,8 +30,10 @@ _OPTIMIZER = "Optimizer.step#"
 _SHARDING = "FSDP::"
 
 
-def recording_of(events: Iterable[KinetoEvent], job: Distributed) -> RankRecording:
-    """Sort the events of one file, given what it says of its job.
+def recording_of(
+    events: Iterable[KinetoEvent], job: Distributed, known: KnownWorks = NONE_KNOWN
+) -> RankRecording:
+    """Sort the events of one file, and what is known without, given what it says of its job.
 
     A kernel belongs to the CPU call with its correlation id; the GPU's copies of annotations
     (``gpu_user_annotation``) are passed over, or each collective would count twice. Where no GPU
@@ -40,7 +43,7 @@ def recording_of(events: Iterable[KinetoEvent], job: Distributed) -> RankRecordi
     -----
     O(events log events).
     """
-    found = _Sorted()
+    found = _Sorted(calls=dict(known.calls))
     for event in events:
         kind = (event.cat or "").lower()
         if kind in GPU:
@@ -57,9 +60,9 @@ def recording_of(events: Iterable[KinetoEvent], job: Distributed) -> RankRecordi
     recording.sharding = sorted(found.sharding, key=attrgetter("start"))
     recording.optimizer = sorted(found.optimizer, key=attrgetter("start"))
     _split_passes(recording, found.ops)
-    if found.kernels:
+    if found.kernels or known.streams:
         launched = HostLaunch(found.calls, records, notes, Nested(found.called))
-        gpu_work(recording, found.kernels, launched)
+        gpu_work(recording, found.kernels, launched, known)
     else:
         host_work(recording, found.ops, records, found.notes)
     carrying = [one for one in recording.collectives if not is_barrier(one)]

@@ -6,12 +6,16 @@ where they make one kernel it carries them all.
 
 from collections.abc import Iterable, Sequence
 from operator import attrgetter
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from solver.traces.nsys.tables import Range
 from solver.traces.spans import enclosing
 
+if TYPE_CHECKING:
+    from solver.traces.nsys.payloads import Payload
+
 _GROUP_END = "ncclGroupEnd"
+_COMMUNICATORS = "ncclComm"
 _SEND, _RECEIVE, _BOTH, _EXCHANGE = "send", "recv", "batch_isend_irecv", "all_to_all"
 #: What NCCL's calls are to a reader of PyTorch's traces.
 _COLLECTIVES = {
@@ -27,6 +31,11 @@ _COLLECTIVES = {
 }
 #: Those of which a payload has a rank's share.
 _SHARED = {"all_gather", "reduce_scatter"}
+
+
+def is_call(name: str) -> bool:
+    """Tell whether a range of NVTX's is read here, by its name."""
+    return name in _COLLECTIVES or name == _GROUP_END or name.startswith(_COMMUNICATORS)
 
 
 class KernelLoad(NamedTuple):
@@ -62,6 +71,7 @@ class NcclCalls:
     def __init__(self, ranges: Iterable[Range]) -> None:
         self.workers: dict[int, int] = {}
         self.rank: tuple[int, int] | None = None
+        self._single: dict[tuple[str, Payload | None], KernelLoad | None] = {}
         self._calls: dict[int, list[Range]] = {}
         self._ends: dict[int, list[Range]] = {}
         for one in sorted(ranges, key=attrgetter("start")):
@@ -69,7 +79,7 @@ class NcclCalls:
                 self._calls.setdefault(one.thread, []).append(one)
             elif one.name == _GROUP_END:
                 self._ends.setdefault(one.thread, []).append(one)
-            elif one.name.startswith("ncclComm") and one.payload and one.payload.workers:
+            elif one.name.startswith(_COMMUNICATORS) and one.payload and one.payload.workers:
                 self._made(one.payload.communicator, one.payload.workers, one.payload.rank)
 
     def _made(self, communicator: int | None, workers: int, rank: int | None) -> None:
@@ -97,7 +107,7 @@ class NcclCalls:
                 pending.append(calls[at])
                 at += 1
             own = pending.pop() if pending and pending[-1].end >= time else None
-            result.append(self._together([own]) if own else None)
+            result.append(self._of_one(own) if own else None)
             end = None if own else enclosing(ends, time)
             if end is not None:
                 groups.setdefault(end.start, (pending, []))[1].append(i)
@@ -110,6 +120,18 @@ class NcclCalls:
                 for i in kernels:
                     result[i] = self._together(members[:1])
         return result
+
+    @property
+    def threads(self) -> Iterable[int]:
+        """Those that called, or ended a group."""
+        return dict.fromkeys((*self._calls, *self._ends))
+
+    def _of_one(self, call: Range) -> KernelLoad | None:
+        """Return what the kernel of one call carries, the same object for calls alike."""
+        key = call.name, call.payload
+        if key not in self._single:
+            self._single[key] = self._together([call])
+        return self._single[key]
 
     def _together(self, calls: Sequence[Range]) -> KernelLoad | None:
         """Return what one kernel of calls carries; None of no calls, or of several kinds."""

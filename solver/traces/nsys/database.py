@@ -9,9 +9,14 @@ References
 """
 
 import sqlite3
+from array import array
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
+from itertools import chain, islice
 from typing import Any
+
+import numpy as np
+import numpy.typing as npt
 
 from solver.codes import FaultCode
 from solver.errors import Fault, InvalidTrace
@@ -21,12 +26,16 @@ MAGIC = b"SQLite format 3\x00"
 _VERSIONS, _LOGGED, _WHOLE = slice(18, 20), b"\x02\x02", b"\x01\x01"
 #: Steps of SQLite's machine for a byte of the file, and beside; it is asked after so many.
 _STEPS_A_BYTE, _STEPS, _ASKED = 20, 10**6, 10**5
+#: Rows that are looked at together.
+_TOGETHER = 2**13
 #: Longest text or blob of a row.
 _LONGEST = 2**24
 _ALLOWED = {sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ}
 
 #: A table or a column of the file: other names do not come into a query.
 Rows = Iterator[tuple[Any, ...]]
+Integers = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
 
 
 class Database:
@@ -62,6 +71,22 @@ class Database:
         if known:
             asked = ", ".join(f'"{name}"' if name in known else "NULL" for name in columns)
             yield from self._connection.execute(f'SELECT {asked} FROM "{table}"')  # noqa: S608
+
+    def numbers(
+        self, table: str, columns: Sequence[str]
+    ) -> Iterator[tuple[Integers | None, list[tuple[Any, ...]]]]:
+        """Yield :meth:`rows`, some at a time: an array of columns of integers, if all of it is.
+
+        Else the array is None and the rows are as they are; there are none beside an array.
+        """
+        found = self.rows(table, columns)
+        while rows := list(islice(found, _TOGETHER)):
+            try:
+                flat = array("q", chain.from_iterable(rows))
+            except TypeError:
+                yield None, rows
+            else:
+                yield np.frombuffer(flat, np.int64).reshape(-1, len(columns)).T, []
 
 
 @contextmanager

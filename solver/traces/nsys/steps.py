@@ -10,6 +10,11 @@ _STEP = re.compile(
 )
 
 
+def is_step(name: str) -> bool:
+    """Tell whether a range may be a step by its name."""
+    return _STEP.fullmatch(name) is not None
+
+
 def step_ranges(ranges: Iterable[Range]) -> tuple[str, list[tuple[int, Range]]]:
     """Return the name that steps begin with, and the steps with their numbers by start.
 
