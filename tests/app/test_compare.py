@@ -181,4 +181,4 @@ def test_two_sweeps(files: Path, run: Run, service: Service) -> None:
     assert compared.model_dump(mode="json")["cells"] == told["cells"]
     assert repr(compared) == f"<SweepsCompared: {told['sentence']}>"
     with pytest.raises(TypeError, match="sweep is compared with a sweep"):
-        interlace.compare(swept[0], interlace.plan(TWO_LAYERS, None))
+        interlace.compare(swept[0], interlace.plan(TWO_LAYERS, None))  # type: ignore[call-overload]

@@ -46,9 +46,9 @@ def test_two_sweeps_are_compared(page: Page, service: Service) -> None:
     first = service.post(body, "/v1/sweeps").json()
     changes = [{"match": "*", "duration_factor": 0.5}]
     second = service.post({**body, "workers": [2, 8], "changes": changes}, "/v1/sweeps").json()
-    for width, scheme in ((1280, "light"), (390, "dark")):
+    for width, is_dark in ((1280, False), (390, True)):
         page.set_viewport_size({"width": width, "height": 900})
-        page.emulate_media(color_scheme=scheme)
+        page.emulate_media(color_scheme="dark" if is_dark else "light")
         page.goto(f"/compare?a={first['id']}&b=sweeps/{second['id']}")
         expect(page.locator("#figures .summary")).to_contain_text(
             "Of 4 clusters of both B is faster on 4"
