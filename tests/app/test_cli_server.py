@@ -283,7 +283,7 @@ def test_progress_is_shown_and_an_interrupt_cancels_the_job(
         stderr=theirs,
     ) as process:
         try:
-            until(lambda: shows(r"search \S+ best \d+\.\d{3} ms, gap \d+\.\d\d % 0:00:\d\d"))
+            until(lambda: shows(r"search \S+ best [\d,]+\.\d{3} ms, gap \d+\.\d\d % 0:00:\d\d"))
             process.send_signal(signal.SIGINT)
             until(lambda: shows("interlace: .*\n"))
             printed, _ = process.communicate()
