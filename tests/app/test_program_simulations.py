@@ -101,7 +101,7 @@ def test_an_answer_of_a_plan_takes_what_it_says() -> None:
 
 def test_more_memory_than_allowed_is_said() -> None:
     answer = ran(body(policy="in_order", options={"memory_limit_bytes": 1000}))
-    assert "It takes 1010 bytes at 0.015 ms, 10 bytes above the limit." in answer.summary
+    assert "It takes 1,010 B at 0.015 ms, 10 B above the limit." in answer.summary
     assert "above the limit" not in ran(body(policy="in_order")).summary
 
 

@@ -244,7 +244,7 @@ def test_on_paper(buckets, steps, inputs_held, profile):
     assert run.peak_bytes == max(held for _, held in profile)
 
 
-@pytest.mark.parametrize(("inputs_held", "said"), [("wait", "6 bytes less"), ("launch", None)])
+@pytest.mark.parametrize(("inputs_held", "said"), [("wait", "6 B less"), ("launch", None)])
 def test_what_is_held_to_waits_alone_is_said(inputs_held, said):
     """On paper, of the late waits above: 20 bytes instead of 14."""
     problem = paper(inputs_held)
