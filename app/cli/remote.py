@@ -48,6 +48,7 @@ from interlace_client import (
     Client,
     ImportedGraph,
     InterlaceError,
+    Job,
     Kind,
     ProblemError,
     Progress,
@@ -186,25 +187,19 @@ class Server:
             self._check()
             return self._as(RunOut, client.read_run(run).raw)
 
-    def read_plan(self, plan: str) -> PlanAnswer:
-        """Find a plan by its id."""
-        with self._explaining(), self._client() as client:
-            self._check()
-            job = client.get(PLANS, plan)
-            if job.result is None:
-                self._give_up(f"plan {plan} is {job.state}")
-            return self._as(PlanAnswer, job.raw)
-
     def read_compared(self, name: str) -> PlanAnswer | SweepAnswer:
         """Find a sweep or a plan by its id."""
         with self._explaining(), self._client() as client:
             self._check()
-            if not _is_there(client, f"/v1/sweeps/{quote(name, safe='')}"):
-                return self.read_plan(name)
-            job = client.get(SWEEPS, name)
-            if job.result is None:
-                self._give_up(f"sweep {name} is {job.state}")
-            return self._as(SweepAnswer, job.raw)
+            if _is_there(client, f"/v1/sweeps/{quote(name, safe='')}"):
+                return self._ended(client.get(SWEEPS, name), "sweep", SweepAnswer)
+            return self._ended(client.get(PLANS, name), "plan", PlanAnswer)
+
+    def _ended(self, job: Job[Any], what: str, model: type[A]) -> A:
+        """Read the answer of a job, which must have one."""
+        if job.result is None:
+            self._give_up(f"{what} {job.id} is {job.state}")
+        return self._as(model, job.raw)
 
     def page_of(self, name: str) -> str:
         """Find the address of the page of what an id names."""

@@ -124,10 +124,7 @@ def allocate(
     if html:
         from app.pages.answer_files import asked_file
 
-        write(
-            html,
-            asked_file("allocations", request, answer, answer.best[0].why),
-        )
+        write(html, asked_file("allocations", request, answer, answer.best[0].why))
     if html and not cluster:  # the page draws it, nobody asked to read it
         answer = answer.model_copy(update={"cluster": None})
     print(answer.model_dump_json(indent=1) if json_ else render(answer))

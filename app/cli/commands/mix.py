@@ -61,8 +61,5 @@ def mix(
     if html:
         from app.pages.answer_files import asked_file
 
-        write(
-            html,
-            asked_file("mixes", request, answer, " ".join(answer.notes)),
-        )
+        write(html, asked_file("mixes", request, answer, " ".join(answer.notes)))
     print(answer.model_dump_json(indent=1) if json_ else render(answer))

@@ -149,10 +149,7 @@ def shape(
     if html:
         from app.pages.answer_files import asked_file
 
-        write(
-            html,
-            asked_file("shapes", request, answer, " ".join(best_shape(answer))),
-        )
+        write(html, asked_file("shapes", request, answer, " ".join(best_shape(answer))))
     print(answer.model_dump_json(indent=1) if json_ else render(answer))
     if not answer.best:
         raise CommandFailure("no shape is given: the notes say why")
